@@ -1,0 +1,131 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Level says how binding a clause is.
+type Level string
+
+// The levels.
+const (
+	Must    Level = "MUST"    // the contract's owner says so: a deployment that does otherwise fails
+	Decided Level = "DECIDED" // left open and settled here: a deployment that does otherwise differs
+)
+
+// Need is something a target has to offer before a scenario can see what it is
+// about. See [Needs] for what each one is.
+type Need string
+
+// The needs.
+const (
+	NeedHTTP       Need = "http"
+	NeedKeys       Need = "keys"
+	NeedPlans      Need = "plans"
+	NeedInvalid    Need = "invalid"
+	NeedHold       Need = "hold"
+	NeedGates      Need = "gates"
+	NeedHoldAuth   Need = "hold-auth"
+	NeedFail       Need = "fail"
+	NeedPolicy     Need = "policy"
+	NeedOperations Need = "operations"
+	NeedClock      Need = "clock"
+	NeedAudit      Need = "audit"
+	NeedMetrics    Need = "metrics"
+	NeedAddresses  Need = "addresses"
+	NeedProxy      Need = "proxy"
+	NeedProcess    Need = "process"
+	NeedReplicas   Need = "replicas"
+	NeedPage       Need = "page"
+	NeedReference  Need = "reference"
+)
+
+// Meaning is a need in words.
+type Meaning struct {
+	Need Need
+	Text string
+}
+
+// Needs lists every need there is and what it is.
+func Needs() []Meaning {
+	return []Meaning{
+		{NeedHTTP, "a base URL, one valid operation and one key"},
+		{NeedKeys, "two keys of one user"},
+		{NeedPlans, "users on several plans"},
+		{NeedInvalid, "an operation that fails validation"},
+		{NeedHold, "a request that stays in flight until it is let go"},
+		{NeedGates, "requests that can be held in the engine and while their response is written"},
+		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},
+		{NeedFail, "an engine that can be told to fail, panic or run into its timeout"},
+		{NeedPolicy, "users whose plan, overrides and keys can be changed"},
+		{NeedOperations, "users whose operations left can be set"},
+		{NeedClock, "a clock that can be moved"},
+		{NeedAudit, "log entries, engine calls and charges by request id"},
+		{NeedMetrics, "the page of metrics"},
+		{NeedAddresses, "several source addresses"},
+		{NeedProxy, "a trusted proxy to send through"},
+		{NeedProcess, "a server that can be started and stopped with a configuration"},
+		{NeedReplicas, "several base URLs on one pool"},
+		{NeedPage, "the billing page"},
+		{NeedReference, "the reference's own tests: not to be seen from outside"},
+	}
+}
+
+// ParseNeed reads a need's name.
+func ParseNeed(name string) (Need, error) {
+	var names []string
+	for _, m := range Needs() {
+		if string(m.Need) == name {
+			return m.Need, nil
+		}
+		names = append(names, string(m.Need))
+	}
+	return "", fmt.Errorf("unknown need %q: there are %s", name, strings.Join(names, ", "))
+}
+
+// Clause is one numbered sentence of the contract.
+type Clause struct {
+	ID       string
+	Level    Level
+	Needs    []Need // to see the whole clause; a scenario of it may need less
+	Group    string
+	Sentence string
+}
+
+// Group is the clauses that share a heading.
+type Group struct {
+	Name    string
+	Clauses []Clause
+}
+
+// Clauses lists every clause in the contract's order.
+func Clauses() []Clause {
+	var all []Clause
+	for _, g := range Groups() {
+		all = append(all, g.Clauses...)
+	}
+	return all
+}
+
+// Groups lists every clause under its heading, both in the contract's order.
+func Groups() []Group {
+	groups := slices.Concat(userGroups(), policyGroups(), operatorGroups())
+	for _, g := range groups {
+		for i := range g.Clauses {
+			g.Clauses[i].Group = g.Name
+		}
+	}
+	return groups
+}
+
+// FindClause returns the clause of an id; case matters.
+func FindClause(id string) (Clause, bool) {
+	for _, c := range Clauses() {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return Clause{}, false
+}
