@@ -1,0 +1,61 @@
+# "make" alone lists what there is. Needed: Go 1.26, git, make, bash; the rest
+# is fetched by the go command or, for tests, installed from Debian's packages.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS   += --no-print-directory --no-builtin-rules
+
+SOAK     ?= 50
+FUZZTIME ?= 10s
+BENCH    ?= Decision
+COUNT    ?= 6
+
+# Tests run in their own folders, so the data folder must not be relative.
+ifdef BRIMLINE_DATA
+override BRIMLINE_DATA := $(abspath $(BRIMLINE_DATA))
+export BRIMLINE_DATA
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint floors soak bench fuzz cover clean compiler
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+build: ## build bin/brimline
+	@CGO_ENABLED=0 go build -trimpath -o bin/brimline ./cmd/brimline
+
+demo: build ## the two-minute tour; leaves its files in demo-out/
+	@bin/brimline demo
+
+test: compiler ## run all tests under the race detector; BRIMLINE_DATA=folder adds recorded data
+	@go test -race -timeout 20m ./...
+
+lint: ## formatting, vet, staticcheck, floors, go.mod, file lengths, shell syntax
+	@scripts/lint.sh
+	@$(MAKE) floors
+
+floors: ## check which package imports which
+	@CGO_ENABLED=0 go test ./internal/floors
+
+soak: build ## run the suite again and again on busy cores; SOAK=50 times a clock
+	@scripts/soak.sh $(SOAK)
+
+bench: ## time one decision; BENCH=pattern COUNT=6
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./reference/...
+	@echo "To compare: make bench > old.txt, change, make bench > new.txt, go tool benchstat old.txt new.txt" >&2
+
+fuzz: ## run every fuzz target for FUZZTIME=10s
+	@scripts/fuzz.sh $(FUZZTIME)
+
+cover: ## measure what the tests reach; leaves bin/cover.html
+	@mkdir -p bin
+	@go test -timeout 20m -coverpkg ./... -coverprofile bin/cover.out ./...
+	@go tool cover -html bin/cover.out -o bin/cover.html
+	@go tool cover -func bin/cover.out | tail -n 1
+
+clean: ## remove what the other targets leave
+	@rm -rf bin demo-out out
+
+compiler: # the race detector is built with a C compiler
+	@scripts/need.sh gcc gcc libc6-dev
