@@ -1,7 +1,7 @@
 // Package floors holds the module to its own plan: which package may import
-// which, whose types may show in an exported API, and that docs/dependencies.md
-// explains every dependency. It has tests alone. They judge what is built; what
-// a test imports is free.
+// which, whose types may show in an exported API, and that docs/ has a reason
+// for every dependency and every open clause. It has tests alone. They judge
+// what is built; what a test imports is free.
 package floors
 
 import (
