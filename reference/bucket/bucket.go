@@ -11,6 +11,7 @@
 package bucket
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/invoicespec/brimline/reference/policy"
@@ -37,7 +38,7 @@ type State struct {
 // the last settlement is paid at the old rate; if the burst differs, the level
 // is then scaled by new/old and rounded down to the unit (CHG-3). An instant
 // before the last one adds nothing and does not move the bucket back, so
-// instants that alternate mint nothing.
+// instants that alternate mint nothing. The allowance is not the zero one.
 func (s State) Settled(a policy.Allowance, now Instant) State {
 	rate, burst := a.RequestsPerMinute(), a.Burst()
 	if s.Burst == 0 {
@@ -67,8 +68,12 @@ func (s State) grown(elapsed uint64) int64 {
 }
 
 // Take settles the state and takes one token if a whole one is there. A
-// rejection spends nothing (RATE-8).
+// rejection spends nothing (RATE-8). The zero allowance takes none and leaves
+// the state as it is.
 func (s State) Take(a policy.Allowance, now Instant) (State, bool) {
+	if a.IsZero() {
+		return s, false
+	}
 	s = s.Settled(a, now)
 	if s.Level < Token {
 		return s, false
@@ -88,15 +93,17 @@ func (s State) ToToken(now Instant) int64 { return s.until(Token, now) }
 // ToFull is the microseconds from now until the bucket is full, rounded up.
 func (s State) ToFull(now Instant) int64 { return s.until(s.Burst*Token, now) }
 
+// until is the wait from now for a level, at most [math.MaxInt64]. Differences
+// of instants are unsigned, since those of any two need not fit an int64.
 func (s State) until(level int64, now Instant) int64 {
-	if s.Level >= level {
+	if s.Burst == 0 || s.Level >= level {
 		return 0
 	}
-	wait := ceilDiv(level-s.Level, s.Rate)
-	if now < s.At {
-		wait += int64(s.At - now)
+	wait := uint64(ceilDiv(level-s.Level, s.Rate)) // from s.At
+	if now >= s.At {
+		return int64(wait - min(wait, uint64(now)-uint64(s.At)))
 	}
-	return wait
+	return int64(wait + min(uint64(s.At)-uint64(now), math.MaxInt64-wait))
 }
 
 // ceilDiv is a/b rounded up, for a >= 0 and b > 0.

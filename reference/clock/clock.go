@@ -9,6 +9,7 @@
 package clock
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -46,8 +47,9 @@ type Shifted struct {
 	base Clock
 
 	mu     sync.Mutex
-	date   time.Duration // added to the date; may be negative
-	leaped time.Duration // added to the timeline: the forward moves alone
+	date   time.Duration  // added to the date; may be negative
+	leaped bucket.Instant // added to the timeline: the forward moves alone
+	rest   time.Duration  // of the forward moves, less than a microsecond
 }
 
 // NewShifted returns a clock that runs as base does, with no offset yet.
@@ -64,15 +66,30 @@ func (c *Shifted) Now() time.Time {
 func (c *Shifted) Instant() bucket.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.base.Instant() + bucket.Instant(c.leaped/time.Microsecond)
+	return c.base.Instant() + c.leaped
 }
 
 // Advance moves the date by d; the timeline moves along only where d is positive.
+// However far a clock is moved in all, its date stays within 292 years of the
+// base clock's; the timeline has no such end.
 func (c *Shifted) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.date += d
-	c.leaped += max(d, 0)
+	c.date = saturatingSum(c.date, d)
+	c.rest = saturatingSum(c.rest, max(d, 0))
+	c.leaped += bucket.Instant(c.rest / time.Microsecond)
+	c.rest %= time.Microsecond
+}
+
+func saturatingSum(a, b time.Duration) time.Duration {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	}
+	return sum
 }
 
 // still is a base clock that does not run.

@@ -65,17 +65,20 @@ type ConfigurationError struct {
 	Reason    Reason
 	Plan      string
 	Dimension Dimension // empty when the plan itself is unknown
+	Override  bool      // Value is an active override's, not the plan's
 	Value     string    // the offending text, if any
 }
 
 func (e *ConfigurationError) Error() string {
 	switch {
-	case e.Dimension == "":
+	case e.Reason == Missing && e.Dimension == "":
 		return fmt.Sprintf("plan %q does not exist", e.Plan)
 	case e.Reason == Missing:
 		return fmt.Sprintf("plan %q has no entitlement %s", e.Plan, e.Dimension)
+	case e.Override:
+		return "override: " + refuse(e.Dimension, e.Value).Error()
 	}
-	return fmt.Sprintf("plan %q: %s %q is no whole number from 1 to %d", e.Plan, e.Dimension, e.Value, e.Dimension.Max())
+	return fmt.Sprintf("plan %q: %v", e.Plan, refuse(e.Dimension, e.Value))
 }
 
 // Effective is a resolved policy.
@@ -93,14 +96,22 @@ var wellFormed = regexp.MustCompile(`^[1-9][0-9]*$`)
 func ParseValue(d Dimension, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if !wellFormed.MatchString(text) || err != nil || n > d.Max() {
-		return 0, fmt.Errorf("%s %q is no whole number from 1 to %d", d, text, d.Max())
+		return 0, refuse(d, text)
 	}
 	return n, nil
 }
 
+func refuse(d Dimension, text string) error {
+	if d.Max() == 0 {
+		return fmt.Errorf("%q is none of the dimensions %v", d, Dimensions())
+	}
+	return fmt.Errorf("%s %q is no whole number from 1 to %d", d, text, d.Max())
+}
+
 // Resolve says what a user may do at now. At most one override per dimension
-// should be active; where there are several the last one given wins. Its error
-// is always a [*ConfigurationError].
+// should be active; where there are several the last one given wins. A plan may
+// have entitlements to other things, but an override of no known dimension is
+// malformed. The error is always a [*ConfigurationError].
 func Resolve(plans map[string]Plan, sub Subscription, overrides []Override, now time.Time) (Effective, error) {
 	name := sub.PlanAt(now)
 	plan, ok := plans[name]
@@ -115,6 +126,9 @@ func Resolve(plans map[string]Plan, sub Subscription, overrides []Override, now 
 	for _, o := range overrides {
 		if !o.ActiveAt(now) {
 			continue
+		}
+		if o.Dimension.Max() == 0 {
+			return Effective{}, &ConfigurationError{Reason: Malformed, Plan: name, Dimension: o.Dimension, Override: true, Value: o.Value}
 		}
 		values[o.Dimension] = o.Value
 		if eff.Negotiated == nil {
@@ -131,7 +145,7 @@ func Resolve(plans map[string]Plan, sub Subscription, overrides []Override, now 
 		}
 		v, err := ParseValue(d, text)
 		if err != nil {
-			return Effective{}, &ConfigurationError{Reason: Malformed, Plan: name, Dimension: d, Value: text}
+			return Effective{}, &ConfigurationError{Reason: Malformed, Plan: name, Dimension: d, Override: eff.Negotiated[d], Value: text}
 		}
 		n[i] = v
 	}
