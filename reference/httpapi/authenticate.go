@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/policy"
+)
+
+// authenticate carries out AUTH-1, AUTH-2 and CFG-1 to CFG-4: one lookup finds
+// the user and all that its policy is resolved from. Whatever is wrong with the
+// credential, the answer is the same; a policy that does not resolve is the
+// platform's failure, never somebody else's limits.
+func authenticate(p *Ports, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := From(r.Context())
+		key, ok := credential(r.Header)
+		if !ok {
+			p.unauthenticated(w, x)
+			return
+		}
+		rec, err := p.Accounts.Lookup(r.Context(), p.Digest(key))
+		if errors.Is(err, account.ErrUnknownKey) {
+			p.unauthenticated(w, x)
+			return
+		}
+		if err != nil {
+			p.unresolved(w, x, err)
+			return
+		}
+		x.Account = rec
+		now := p.Clock.Now()
+		x.Effective, err = p.Resolve(rec, now)
+		if err != nil {
+			x.Effective = policy.Effective{Plan: rec.Subscription.PlanAt(now)}
+			p.unresolved(w, x, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// credential is the key of a request: exactly one Authorization line of the
+// form "Bearer KEY".
+func credential(h http.Header) (account.Key, bool) {
+	lines := h["Authorization"]
+	if len(lines) != 1 {
+		return account.Key{}, false
+	}
+	scheme, text, _ := strings.Cut(lines[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return account.Key{}, false
+	}
+	key, err := account.ParseKey(text)
+	return key, err == nil
+}
+
+func (p *Ports) unauthenticated(w http.ResponseWriter, x *Exchange) {
+	x.Outcome = contract.LogUnauthenticated
+	p.respond(w, x, Reply{
+		Status:  http.StatusUnauthorized,
+		Code:    contract.CodeUnauthenticated,
+		Message: "a valid API key is required, as Authorization: Bearer KEY",
+		Header:  http.Header{"Www-Authenticate": {"Bearer"}},
+	})
+}
+
+// unresolved answers when nothing can be said about what the caller may do: the
+// policy is broken, or a store is out of reach.
+func (p *Ports) unresolved(w http.ResponseWriter, x *Exchange, cause error) {
+	x.Outcome = contract.LogUnresolved
+	p.Logger.Error("no policy for a request", "request_id", x.ID, "user", x.Account.User, "error", cause)
+	p.respond(w, x, Reply{
+		Status:  http.StatusServiceUnavailable,
+		Code:    contract.CodeConfigUnavailable,
+		Message: "the limits of this account cannot be determined; retry later, and contact support with the request id if it persists",
+	})
+}

@@ -1,0 +1,33 @@
+package httpapi
+
+import (
+	_ "embed"
+	"net/http"
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+// Outside are the routes outside the quotas (SCOPE-2): they know no user, and
+// nothing here is counted.
+func Outside() map[string]http.Handler {
+	ok := fixed([]byte(`{"status":"ok"}`))
+	return map[string]http.Handler{
+		"/health":       ok,
+		"/ready":        ok,
+		"/openapi.json": fixed(openAPI),
+	}
+}
+
+// fixed answers GET and HEAD with body.
+func fixed(body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(body)
+	})
+}

@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/clock"
+	"github.com/invoicespec/brimline/reference/invoice"
+	"github.com/invoicespec/brimline/reference/limiter"
+	"github.com/invoicespec/brimline/reference/policy"
+)
+
+// Accounts finds who presents a key. One call a request, one round trip a call
+// (AUTH-2). Its error is [account.ErrUnknownKey], or the store is out of reach.
+type Accounts interface {
+	Lookup(ctx context.Context, key account.Digest) (account.Record, error)
+}
+
+// ErrExhausted is the ledger's answer when no paid operation is left.
+var ErrExhausted = errors.New("no operation left in this billing period")
+
+// Ledger counts paid operations (LOG-4, LOG-7). Each request reserves one under
+// its id and then either charges it or gives it back; both are idempotent, and
+// giving back what was charged does nothing.
+type Ledger interface {
+	Reserve(ctx context.Context, user, id string) error
+	Charge(ctx context.Context, id string) error
+	GiveBack(ctx context.Context, id string) error
+}
+
+// Engine does the paid work. It obeys ctx as best it can; a permit stays taken
+// until it returns.
+type Engine interface {
+	Calculate(ctx context.Context, in invoice.Invoice) (invoice.Result, error)
+}
+
+// Log takes the one entry of each request in scope (LOG-1, LOG-3, LOG-5). It
+// returns once the entry is spooled; an error is counted and fails no request.
+type Log interface {
+	Write(ctx context.Context, e contract.LogEntry) error
+}
+
+// Ports is all that the links of the chain are built from. Every field is
+// required.
+type Ports struct {
+	Clock    clock.Clock
+	MintID   func() string                    // unguessable and never twice the same (ERR-5)
+	Digest   func(account.Key) account.Digest // one keyed digest of bounded length
+	Accounts Accounts
+	Resolve  func(account.Record, time.Time) (policy.Effective, error)
+	Subject  func(*Exchange) string // whose bucket and cap a request draws on (POOL-1 to POOL-3)
+	Limiter  limiter.Limiter
+	Ledger   Ledger
+	Engine   Engine
+	Log      Log
+	Compose  func(*Exchange, Reply) Answer // words to bytes: status, headers, body
+	Routes   []Route                       // the operations in scope
+	Bounds   Bounds
+	Logger   *slog.Logger
+}
+
+// Route is one operation in scope, by method and exact path.
+type Route struct{ Method, Path string }
+
+// Bounds are the sizes and times that no client and no work may exceed.
+type Bounds struct {
+	Body    int64         // bytes of a request body
+	Upload  time.Duration // for the whole body to arrive, from when it is first read
+	Engine  time.Duration // for the engine to work
+	Linger  time.Duration // for a body that nobody reads to drain after its request was answered
+	Header  int           // bytes of a request's head
+	Head    time.Duration // for a request's head to arrive
+	Write   time.Duration // from the head to the end of the answer
+	Idle    time.Duration // between two requests on one connection
+	Stopped time.Duration // for requests in flight to end when the server stops
+}
