@@ -6,16 +6,24 @@ import (
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
-// ErrUnknownKey is a lookup's answer for a key that was never issued or has
-// been revoked; it does not say which.
-var ErrUnknownKey = errors.New("unknown API key")
+// What a store answers, whichever it is.
+var (
+	ErrUnknownUser = errors.New("unknown user")
+	ErrUnknownPlan = errors.New("unknown plan")
+	ErrFull        = errors.New("the store holds as much as it may")
+	// ErrUnknownKey: the key was never issued or has been revoked, it does not
+	// say which.
+	ErrUnknownKey = errors.New("unknown API key")
+	// ErrExhausted: every paid operation of the period is charged or reserved.
+	ErrExhausted = errors.New("no operation left in this billing period")
+)
 
 // Record is all that one lookup of a key finds, so that nothing has to be asked
 // a second time in the same request (AUTH-2).
 type Record struct {
 	User         string
 	KeyID        string                 // names the key in an audit; opens nothing
-	Plans        map[string]policy.Plan // those that Subscription names; read-only
+	Plans        map[string]policy.Plan // at least those that Subscription names; read-only
 	Subscription policy.Subscription
 	Overrides    []policy.Override
 }

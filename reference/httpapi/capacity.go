@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reference/account"
 )
 
 // capacity carries out LOG-7: one paid operation is reserved before any work.
@@ -14,7 +15,7 @@ func capacity(p *Ports, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := From(r.Context())
 		err := p.Ledger.Reserve(r.Context(), x.Account.User, x.ID)
-		if errors.Is(err, ErrExhausted) {
+		if errors.Is(err, account.ErrExhausted) {
 			p.respond(w, x, Reply{
 				Status:  http.StatusPaymentRequired,
 				Code:    contract.CodeCapacityExhausted,
@@ -27,7 +28,6 @@ func capacity(p *Ports, next http.Handler) http.Handler {
 			return
 		}
 		defer func() {
-			// Giving back what was charged does nothing.
 			if err := p.Ledger.GiveBack(context.WithoutCancel(r.Context()), x.ID); err != nil {
 				p.Logger.Error("an operation could not be given back", "request_id", x.ID, "user", x.Account.User, "error", err)
 			}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -20,12 +19,10 @@ type Accounts interface {
 	Lookup(ctx context.Context, key account.Digest) (account.Record, error)
 }
 
-// ErrExhausted is the ledger's answer when no paid operation is left.
-var ErrExhausted = errors.New("no operation left in this billing period")
-
 // Ledger counts paid operations (LOG-4, LOG-7). Each request reserves one under
-// its id and then either charges it or gives it back; both are idempotent, and
-// giving back what was charged does nothing.
+// its id ([account.ErrExhausted]: none is left), charges it if it succeeds, and
+// gives it back when it ends: that returns only what was not charged. Charging
+// and giving back are idempotent.
 type Ledger interface {
 	Reserve(ctx context.Context, user, id string) error
 	Charge(ctx context.Context, id string) error

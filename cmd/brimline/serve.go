@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	wire "github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reference/policy"
+	"github.com/invoicespec/brimline/reference/server"
+)
+
+// maxUsersPerPlan keeps a mistyped --users from filling the memory.
+const maxUsersPerPlan = 10_000
+
+// sampleInvoice is a valid operation: for the curl line and for target files.
+const sampleInvoice = `{"currency":"EUR","lines":[{"description":"Consulting","quantity":"2.5","unitPrice":"120.00","taxRate":"19"}]}`
+
+const serveHelp = `Serve starts the reference server: the invoice API with the limits of the
+contract, in memory, on loopback. It prints where it listens and a curl line
+that is ready to paste; that line, and the files of --write-target, are the only
+places where an API key is shown. It stops on Ctrl-C or SIGTERM, after the
+requests in flight have ended.
+
+With --control it also speaks the control protocol, by which a test changes
+plans, moves the clock and holds requests. Its token goes into a file:
+--write-target leaves one beside the target file, --control-token-file anywhere.
+
+A plan table for --plans looks like this:
+
+  plans:
+    free: { requests-per-minute: 10, burst: 10, concurrency: 2, operations: 100 }`
+
+// serveFlags are what serve was asked for.
+type serveFlags struct {
+	listen, control, clock string
+	users                  int
+	apiLog, plans          string
+	writeTarget, tokenFile string
+	allowRemote            bool
+}
+
+func serveVerb(w world) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the reference server",
+		Long:  serveHelp,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return serve(c.Context(), f, w) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDR`ess of the API; port 0 takes a free one")
+	flags.StringVar(&f.control, "control", "", "`ADDR`ess of the control protocol (default: none)")
+	flags.StringVar(&f.clock, "clock", string(wire.ClockReal), "`KIND` of clock: real, shifted (control moves it) or frozen (only control moves it)")
+	flags.IntVar(&f.users, "users", 20, "`N`umber of users per plan to start with, each with two keys")
+	flags.StringVar(&f.apiLog, "api-log", "", "append the API log to `FILE`, one JSON object a line")
+	flags.StringVar(&f.plans, "plans", "", "read the plan table from `FILE` (YAML)")
+	flags.StringVar(&f.writeTarget, "write-target", "", "write a target file for the other verbs to `FILE`, and keys and token beside it")
+	flags.StringVar(&f.tokenFile, "control-token-file", "", "write the control token to `FILE`, readable by its owner alone")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "let other machines reach what listens; there is no TLS")
+	return c
+}
+
+// serve runs until ctx is done.
+func serve(ctx context.Context, f serveFlags, w world) error {
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(w.stderr, nil))
+	cfg.Logger = logger
+	// Requests outlive the signal: they may end while the server drains.
+	s, err := server.Open(context.WithoutCancel(ctx), cfg)
+	if errors.Is(err, server.ErrRemote) {
+		return fmt.Errorf("%w: other machines could reach it without TLS; say --allow-remote if that is meant", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := s.Close(context.WithoutCancel(ctx)); err != nil {
+			logger.Error("stopping", "error", err)
+		}
+	}()
+	if err := f.leaveFiles(s); err != nil {
+		return err
+	}
+	announce(s, cfg, w)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.Failed():
+		return exitWith(exitCannotTell, err)
+	}
+}
+
+// config checks the flags.
+func (f serveFlags) config() (server.Config, error) {
+	cfg := server.Config{
+		Listen:      f.listen,
+		Control:     f.control,
+		AllowRemote: f.allowRemote,
+		Clock:       wire.ClockMode(f.clock),
+		Users:       f.users,
+		APILog:      f.apiLog,
+	}
+	switch {
+	case f.users < 0 || f.users > maxUsersPerPlan:
+		return cfg, fmt.Errorf("--users %d: want 0 to %d", f.users, maxUsersPerPlan)
+	case f.control != "" && f.writeTarget == "" && f.tokenFile == "":
+		return cfg, errors.New("--control needs --write-target or --control-token-file: its token has to go somewhere")
+	case f.control == "" && f.tokenFile != "":
+		return cfg, errors.New("--control-token-file needs --control")
+	case f.users == 0 && f.writeTarget != "" && f.control == "":
+		return cfg, errors.New("--write-target needs users or --control: a target without either cannot be asked anything")
+	}
+	var err error
+	if f.plans != "" {
+		cfg.Plans, err = server.ReadPlans(f.plans)
+	}
+	return cfg, err
+}
+
+// leaveFiles writes what was asked for. The token file comes first, so that
+// whoever waits for the target file finds all of it.
+func (f serveFlags) leaveFiles(s *server.Server) error {
+	if f.tokenFile != "" {
+		if err := os.WriteFile(f.tokenFile, []byte(s.ControlToken()+"\n"), 0o600); err != nil {
+			return fmt.Errorf("write the control token: %w", err)
+		}
+	}
+	if f.writeTarget == "" {
+		return nil
+	}
+	var keys []target.Key
+	for _, u := range s.Users() {
+		for _, k := range u.Keys {
+			keys = append(keys, target.Key{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(k.Reveal())})
+		}
+	}
+	return target.Write(f.writeTarget, targetFile(s), keys, target.NewSecret(s.ControlToken()))
+}
+
+// targetFile describes a server to the verbs that judge one.
+func targetFile(s *server.Server) target.File {
+	post := func(body string) target.Operation {
+		return target.Operation{Method: http.MethodPost, Path: contract.ScopePrefix + "/calculate", Body: body}
+	}
+	invalid := post("{}")
+	f := target.File{
+		BaseURLs:      []string{s.URL()},
+		Credential:    target.Credential{Header: "Authorization", Template: "Bearer {key}"},
+		Operations:    target.Operations{Valid: post(sampleInvoice), Invalid: &invalid},
+		OutsideQuotas: []string{"/health", "/ready", "/openapi.json"},
+		Allowances:    map[string]target.Allowance{},
+		Can:           target.Can{StalledUpload: true},
+	}
+	if url := s.ControlURL(); url != "" {
+		f.Can.Control = &target.ControlAddress{URL: url}
+	}
+	for name := range s.Plans() {
+		// The server has started, so every plan resolves.
+		eff, _ := policy.Resolve(s.Plans(), policy.Subscription{Plan: name}, nil, time.Time{})
+		f.Allowances[name] = target.Allowance{
+			RequestsPerMinute: eff.Allowance.RequestsPerMinute(),
+			Burst:             eff.Allowance.Burst(),
+			Concurrency:       eff.Allowance.Concurrency(),
+		}
+	}
+	return f
+}
+
+// announce says where the server is and how to try it.
+func announce(s *server.Server, cfg server.Config, w world) {
+	fmt.Fprintf(w.stdout, "listening on %s (%d users on %d plans, clock: %s)\n", s.URL(), len(s.Users()), len(s.Plans()), cfg.Clock)
+	if url := s.ControlURL(); url != "" {
+		fmt.Fprintf(w.stdout, "control on %s%s\n", url, wire.Prefix)
+	}
+	users := s.Users()
+	if len(users) == 0 {
+		return
+	}
+	// A small plan shows the limits soonest.
+	u := users[max(0, slices.IndexFunc(users, func(u server.User) bool { return u.Plan == "free" }))]
+	fmt.Fprintf(w.stdout, "try it as %s, plan %s:\n  curl -i %s%s/calculate -H 'Authorization: Bearer %s' -d '%s'\n",
+		u.ID, u.Plan, s.URL(), contract.ScopePrefix, u.Keys[0].Reveal(), sampleInvoice)
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/invoicespec/brimline/reference/httpapi"
+)
+
+// ErrRemote says that an address is one that other machines can reach.
+var ErrRemote = errors.New("not a loopback address")
+
+// afterCut is how long Close waits for handlers whose connections it has cut.
+const afterCut = 5 * time.Second
+
+// listening is one HTTP server on one listener.
+type listening struct {
+	http     *http.Server
+	listener net.Listener
+}
+
+// newHTTPServer is an HTTP server with every bound set.
+func newHTTPServer(ctx context.Context, h http.Handler, b httpapi.Bounds, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: b.Head,
+		WriteTimeout:      b.Write,
+		IdleTimeout:       b.Idle,
+		MaxHeaderBytes:    b.Header,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+}
+
+// listen opens address, which has to be on loopback unless remote.
+func listen(address string, remote bool, h *http.Server) (*listening, error) {
+	addr, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", address, err)
+	}
+	if !remote && !addr.IP.IsLoopback() {
+		return nil, fmt.Errorf("address %q: %w", address, ErrRemote)
+	}
+	l, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &listening{http: h, listener: l}, nil
+}
+
+func (l *listening) url() string { return "http://" + l.listener.Addr().String() }
+
+func (l *listening) serve(failed chan<- error) {
+	go func() {
+		if err := l.http.Serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve %s: %w", l.listener.Addr(), err)
+		}
+	}()
+}
+
+// Close stops the server: nothing new is accepted, what a gate holds is let go,
+// and requests in flight may end until ctx is done or the drain time is over.
+// Those that then still run are cut off, which Close reports. Every entry that
+// was due is in the log when it returns.
+func (s *Server) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() { s.closeErr = s.close(ctx) })
+	return s.closeErr
+}
+
+func (s *Server) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.drain)
+	defer cancel()
+	if s.control != nil {
+		s.control.Stop()
+	}
+	var errs []error
+	for _, l := range []*listening{s.api, s.ctl} {
+		if l == nil {
+			continue
+		}
+		if err := l.http.Shutdown(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("requests in flight on %s were cut off: %w", l.listener.Addr(), err), l.http.Close())
+		}
+		l.listener.Close() // a server that never served does not own it
+	}
+	if s.abandon != nil {
+		s.abandon()
+	}
+	if !s.quiet(afterCut) {
+		errs = append(errs, errors.New("some work did not end after its request was cut off"))
+	}
+	if s.logFile != nil {
+		errs = append(errs, s.logFile.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// quiet waits until no handler runs any more.
+func (s *Server) quiet(limit time.Duration) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if s.handlers.Load() == 0 {
+			return true
+		}
+	}
+	return false
+}
