@@ -4,6 +4,8 @@ import "github.com/spf13/cobra"
 
 // verbs lists every verb; each has a file of its own name.
 func verbs(w world) []*cobra.Command {
-	_ = w
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		serveVerb(w),
+		replayVerb(w),
+	}
 }

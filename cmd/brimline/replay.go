@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/invoicespec/brimline/reference/policy"
+	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
+	"github.com/invoicespec/brimline/reports/replay"
+)
+
+// maxValues bounds each list of a what-if table.
+const maxValues = 16
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	rate, burst, concurrency values
+	scope                    scope
+	proxies                  prefixes
+	json                     bool
+}
+
+func replayVerb(w world) *cobra.Command {
+	f := replayFlags{
+		rate:  values{dimension: policy.RequestsPerMinute},
+		burst: values{dimension: policy.Burst}, concurrency: values{dimension: policy.Concurrency},
+	}
+	c := &cobra.Command{
+		Use:   "replay FILE...",
+		Short: "Put recorded traffic through other allowances",
+		Long: `Replay decides every request of an access log again, exactly as the reference
+limiter would, under each --rate with each --burst.
+
+It reads Common and Combined Log Format and brimline's own API log, plain or
+gzip; several files make one log, and - is standard input. Of an API log it also
+checks every recorded decision; without --rate and --burst that is all it does.
+
+Exit code 1: a recorded decision does not come out as recorded.
+Exit code 3: the log cannot tell, for instance on concurrency without durations.`,
+		Example: `  brimline replay access.log.gz --rate 10 --burst 10
+  brimline replay access.log access.log.1 --rate 10,20,60 --burst 10,20,40 --scope /v1/invoice
+  brimline replay api.jsonl
+  brimline replay api.jsonl --rate 60 --burst 20 --concurrency 2,5 --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("replay needs a log: a file, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runReplay(c, w, args, f) },
+	}
+	c.Flags().Var(&f.rate, "rate", "requests per minute; several with commas between them")
+	c.Flags().Var(&f.burst, "burst", "burst; several with commas between them")
+	c.Flags().Var(&f.concurrency, "concurrency", "requests in flight at once; several with commas between them")
+	c.Flags().Var(&f.scope, "scope", "only requests at or below this path, such as /v1/invoice")
+	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return c
+}
+
+func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
+	sources := make([]accesslog.Source, len(args))
+	for i, name := range args {
+		if sources[i] = accesslog.File(name); name == "-" {
+			sources[i] = accesslog.Stream("standard input", w.stdin)
+		}
+	}
+	log, err := accesslog.Read(c.Context(), sources, accesslog.Options{
+		Scope: string(f.scope), TrustedProxies: f.proxies,
+	})
+	if err != nil {
+		return err
+	}
+	result, err := replay.Run(log, replay.Question{
+		Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list, Scope: string(f.scope),
+	})
+	refused := (*replay.RefusedError)(nil)
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	if err := f.print(w.stdout, result); err != nil {
+		return err
+	}
+	switch a := result.Agreement; {
+	case refused != nil:
+		return exitWith(exitCannotTell, err)
+	case a != nil && a.Disagreed > 0:
+		return exitWith(exitFails, fmt.Errorf("%d of %d recorded decisions do not come out as recorded", a.Disagreed, a.Compared))
+	case a != nil && a.Untold > 0:
+		return exitWith(exitCannotTell, fmt.Errorf("%d of %d recorded decisions cannot be checked: %d are missing from the log", a.Untold, a.Compared, a.Missing))
+	}
+	return nil
+}
+
+func (f replayFlags) print(w io.Writer, result record.Replay) error {
+	if !f.json {
+		return render.Replay(w, result)
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(result)
+}
+
+// values is a flag: a list of different values of one dimension.
+type values struct {
+	dimension policy.Dimension
+	list      []int64
+}
+
+func (v *values) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := policy.ParseValue(v.dimension, strings.TrimSpace(word))
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(v.list, n):
+			return fmt.Errorf("%d is given twice", n)
+		case len(v.list) == maxValues:
+			return fmt.Errorf("more than %d values", maxValues)
+		}
+		v.list = append(v.list, n)
+	}
+	return nil
+}
+
+func (v *values) String() string { return strings.Trim(fmt.Sprint(v.list), "[]") }
+func (v *values) Type() string   { return "N,..." }
+
+// scope is a flag: a path prefix.
+type scope string
+
+func (s *scope) Set(text string) error {
+	if !strings.HasPrefix(text, "/") {
+		return errors.New("a path begins with /")
+	}
+	*s = scope(text)
+	return nil
+}
+
+func (s *scope) String() string { return string(*s) }
+func (s *scope) Type() string   { return "PATH" }
+
+// prefixes is a flag: a list of address prefixes.
+type prefixes []netip.Prefix
+
+func (p *prefixes) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(word))
+		if err != nil {
+			return fmt.Errorf("%q is no address prefix such as 10.0.0.0/8", word)
+		}
+		*p = append(*p, prefix)
+	}
+	return nil
+}
+
+func (p *prefixes) String() string { return strings.Trim(fmt.Sprint([]netip.Prefix(*p)), "[]") }
+func (p *prefixes) Type() string   { return "PREFIX,..." }

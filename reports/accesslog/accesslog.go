@@ -1,0 +1,119 @@
+// Package accesslog reads other people's logs: it recognises the format by
+// content, keeps of each request who asked and when, and says how far the log
+// can carry a conclusion. It knows the Common and Combined formats, with the
+// deviations that real servers write, and the API log of package contract.
+//
+// Most callers want [Read], then package replay. A line that cannot be used is
+// counted under a reason and never ends the reading; a malformed request is
+// still an entry, since it was still an attempt. [Generate] writes a plausible
+// log for demonstrations.
+//
+// Memory is 16 bytes an entry, doubled while the log grows, plus each distinct
+// client's name; an API log takes about 200 bytes an entry. A line is at most
+// 1 MiB, a longer one is counted and skipped.
+package accesslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// MaxEntries is the most entries that are read at once.
+const MaxEntries = 100_000_000
+
+// ErrNothing says that a log holds no entry.
+var ErrNothing = errors.New("no entries")
+
+// Options narrow and guide the reading. The zero value reads everything.
+type Options struct {
+	// Scope narrows attempts to this path and what lies below it, in whole
+	// segments: /v1/invoice does not match /v1/invoicex. Empty: every path,
+	// malformed requests included.
+	Scope string
+
+	// TrustedProxies are skipped, from the right, where an entry begins with a
+	// list of addresses. Empty: the last address, which is the peer, is the client.
+	TrustedProxies []netip.Prefix
+}
+
+// Log is what was read.
+type Log struct {
+	Quality     record.LogQuality
+	NotAttempts []record.Count // entries that are no attempt, by reason
+	Pools       int            // an Attempt's Pool is below this
+
+	// Attempts are in the order of their time; of one time, in that of the log.
+	Attempts []Attempt
+
+	// Decided belongs to an API log: every recorded decision in the order in
+	// which it was taken, run by run. Nil for other formats.
+	Decided []Decided
+
+	// Holds are the microseconds that each of Attempts was in flight. Nil where
+	// the format has no durations.
+	Holds []int64
+}
+
+// Attempt is one request that would have asked the limiter.
+type Attempt struct {
+	At      int64  // microseconds since 1970
+	Pool    uint32 // whose bucket it draws on
+	Refused bool   // a limiter refused it at the time: 429
+
+	outside bool // of the scope
+}
+
+// Decided is one recorded decision of our own server.
+type Decided struct {
+	contract.LogDecision
+	Run       int // which server process, from 0
+	Pool      uint32
+	Attempt   bool // it is among the log's Attempts: a user's, and in scope
+	RequestID string
+
+	received int64 // microseconds since 1970
+	hold     int64
+}
+
+// NoPool is the pool of an entry that names nobody.
+const NoPool = ^uint32(0)
+
+// Read reads the sources as one log, in the order given. Its error names the
+// source, and is [ErrNothing] where one has lines but no entry, or all are
+// empty.
+func Read(ctx context.Context, sources []Source, opt Options) (*Log, error) {
+	for i, s := range sources {
+		if s.err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, s.err)
+		}
+		for _, earlier := range sources[:i] {
+			if s.same(earlier) {
+				return nil, fmt.Errorf("%s: given twice, first as %s", s.name, earlier.name)
+			}
+		}
+	}
+	r := newReading(opt)
+	for _, s := range sources {
+		if err := r.source(ctx, s); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	if r.tally.entries == 0 {
+		return nil, fmt.Errorf("%s: %w: the log is empty", names(sources), ErrNothing)
+	}
+	return r.log(), nil
+}
+
+func names(sources []Source) string {
+	list := make([]string, len(sources))
+	for i, s := range sources {
+		list[i] = s.name
+	}
+	return strings.Join(list, ", ")
+}

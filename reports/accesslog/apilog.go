@@ -1,0 +1,118 @@
+package accesslog
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+const apiSchema = 1
+
+// The outcomes of a recorded decision.
+const (
+	Admitted            = "admitted"
+	RateRejected        = "rate"
+	ConcurrencyRejected = "concurrency"
+)
+
+// keepAPI keeps an entry of the API log. Only a decision of a user's limiter is
+// an attempt: a request without a valid key or with an unresolved policy spent
+// nothing.
+func (r *reading) keepAPI(b []byte) reason {
+	var e contract.LogEntry
+	if json.Unmarshal(b, &e) != nil || !wholeEntry(&e) {
+		return badEntry
+	}
+	if e.Decision != nil {
+		if id, ok := r.orders[e.Decision.Order]; ok && id == e.RequestID {
+			return duplicate
+		} else if ok || r.orders == nil { // the server was started anew, and counts from 1 again
+			r.run++
+			r.orders = map[uint64]string{}
+		}
+		r.orders[e.Decision.Order] = e.RequestID
+	}
+
+	t := &r.tally
+	t.minutes[e.Received.Minute()]++
+	t.statuses[e.Status]++
+	t.methods[methodName([]byte(e.Method))]++
+	pool := NoPool
+	if e.User != "" {
+		pool = r.pool([]byte(e.User))
+	}
+	outside := r.opt.Scope != "" && !inScope([]byte(e.Path), r.prefix)
+	received := e.Received.UnixMicro()
+	r.entries = append(r.entries, Attempt{At: received, Pool: pool})
+	if e.Decision != nil {
+		r.decided = append(r.decided, Decided{
+			LogDecision: *e.Decision, Run: r.run - 1, Pool: pool, RequestID: e.RequestID,
+			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration,
+		})
+	}
+	switch {
+	case outside:
+		t.not[outOfScope]++
+	case e.Outcome == contract.LogUnauthenticated:
+		t.not[unauthenticated]++
+	case e.Outcome == contract.LogUnresolved:
+		t.not[unresolved]++
+	case e.Decision == nil || pool == NoPool:
+		t.not[undecided]++
+	}
+	return kept
+}
+
+// wholeEntry reports whether e has what every entry has, in range.
+func wholeEntry(e *contract.LogEntry) bool {
+	outcomes := []string{contract.LogAdmitted, contract.LogRejected, contract.LogUnauthenticated, contract.LogUnresolved}
+	if e.Schema != apiSchema || e.RequestID == "" || e.Received.IsZero() || e.Duration < 0 ||
+		e.Status < 0 || e.Status > 999 || !slices.Contains(outcomes, e.Outcome) {
+		return false
+	}
+	d := e.Decision
+	if d == nil {
+		return true
+	}
+	switch d.Outcome { // constants in place of text that would keep the whole line alive
+	case Admitted:
+		d.Outcome = Admitted
+	case RateRejected:
+		d.Outcome = RateRejected
+	case ConcurrencyRejected:
+		d.Outcome = ConcurrencyRejected
+	default:
+		return false
+	}
+	e.RequestID = strings.Clone(e.RequestID)
+	return d.Order > 0 && d.InFlight >= 0 && d.Level >= 0
+}
+
+// timeline sorts the decisions into the order in which they were taken and lays
+// the attempts among them, run after run, on one timeline: that of the limiter,
+// moved so that each run begins at its date, or where the run before ended.
+func (r *reading) timeline() (attempts []Attempt, holds []int64) {
+	slices.SortStableFunc(r.decided, func(a, b Decided) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Order, b.Order))
+	})
+	attempts, holds = []Attempt{}, []int64{}
+	var base, last int64
+	for i, d := range r.decided {
+		if i == 0 || d.Run != r.decided[i-1].Run {
+			base = d.received - d.Instant
+			if i > 0 {
+				base = max(base, last-d.Instant)
+			}
+		}
+		last = base + d.Instant
+		if !d.Attempt {
+			continue
+		}
+		attempts = append(attempts, Attempt{At: last, Pool: d.Pool, Refused: d.Outcome != Admitted})
+		holds = append(holds, d.hold)
+	}
+	return attempts, holds
+}

@@ -1,0 +1,62 @@
+package accesslog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// good is a line of Combined format in the given second of an hour.
+func good(client string, second int) string {
+	return fmt.Sprintf(`%s - - [04/Oct/2022:04:%02d:%02d +0000] "GET /v1/invoice/7 HTTP/1.1" 200 51 "-" "curl/8.5.0"`, client, second/60, second%60)
+}
+
+func read(t *testing.T, opt accesslog.Options, lines ...string) *accesslog.Log {
+	t.Helper()
+	log, err := accesslog.Read(t.Context(), []accesslog.Source{source(lines...)}, opt)
+	require.NoError(t, err)
+	requireAddsUp(t, log)
+	return log
+}
+
+func source(lines ...string) accesslog.Source {
+	return accesslog.Stream("test.log", strings.NewReader(strings.Join(lines, "\n")))
+}
+
+// requireAddsUp checks that every line and every entry went somewhere once.
+func requireAddsUp(t require.TestingT, log *accesslog.Log) {
+	q := log.Quality
+	require.Equal(t, q.Lines, q.Entries+total(q.Dropped))
+	require.Equal(t, q.Entries, total(q.Statuses))
+	require.Equal(t, q.Entries, total(q.Methods))
+	require.Equal(t, q.Entries, int64(len(log.Attempts))+total(log.NotAttempts))
+	var lines, entries int64
+	for _, f := range q.Files {
+		lines, entries = lines+f.Lines, entries+f.Entries
+	}
+	require.Equal(t, [2]int64{q.Lines, q.Entries}, [2]int64{lines, entries})
+	for _, a := range log.Attempts {
+		require.Less(t, int(a.Pool), log.Pools)
+	}
+}
+
+func total(list []record.Count) (n int64) {
+	for _, c := range list {
+		n += c.N
+	}
+	return n
+}
+
+func count(list []record.Count, name string) int64 {
+	for _, c := range list {
+		if c.Name == name {
+			return c.N
+		}
+	}
+	return 0
+}

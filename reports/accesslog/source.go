@@ -1,0 +1,141 @@
+package accesslog
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// Source is a named stream of log lines, plain or gzip.
+type Source struct {
+	name string
+	open func() (io.ReadCloser, error)
+	info os.FileInfo // of a file
+	err  error       // why it cannot be read
+}
+
+// File is the log in the file at path, opened when its turn comes.
+func File(path string) Source {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		err = errors.New("a folder, not a file")
+	}
+	return Source{name: path, info: info, err: bare(err), open: func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+// bare is err without the path that it names: errors here name the source.
+func bare(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// Stream is the log that r yields; the caller closes it.
+func Stream(name string, r io.Reader) Source {
+	return Source{name: name, open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
+}
+
+func (s Source) same(o Source) bool {
+	if s.info == nil || o.info == nil {
+		return s.name == o.name
+	}
+	return os.SameFile(s.info, o.info)
+}
+
+// lines opens the source and tells by its first bytes whether it is compressed.
+func (s Source) lines() (l *lines, compressed bool, done func() error, err error) {
+	f, err := s.open()
+	if err != nil {
+		return nil, false, nil, err
+	}
+	raw := bufio.NewReaderSize(f, bufferSize)
+	magic, err := raw.Peek(2)
+	if err != nil && err != io.EOF {
+		f.Close()
+		return nil, false, nil, err
+	}
+	if string(magic) != "\x1f\x8b" {
+		return newLines(raw), false, f.Close, nil
+	}
+	z, err := gzip.NewReader(raw)
+	if err != nil {
+		f.Close()
+		return nil, false, nil, err
+	}
+	return newLines(bufio.NewReaderSize(z, bufferSize)), true, f.Close, nil
+}
+
+// source reads one source to its end. Its format is that of the first line of
+// which the format can be told.
+func (r *reading) source(ctx context.Context, s Source) error {
+	lines, compressed, done, err := s.lines()
+	if err != nil {
+		return bare(err)
+	}
+	defer done()
+	before := r.tally
+	var keep func([]byte) reason
+	for n := 0; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, whole, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("after %d lines: %w", n, err)
+		}
+		r.tally.lines++
+		switch {
+		case !whole:
+			r.tally.dropped[tooLong]++
+			continue
+		case blankLine(line):
+			r.tally.dropped[blank]++
+			continue
+		case keep == nil:
+			if keep, err = r.recognise(line); err != nil {
+				return fmt.Errorf("line %d: %w", n+1, err)
+			}
+			if keep == nil {
+				r.tally.dropped[fragment]++
+				continue
+			}
+		}
+		if why := keep(line); why != kept {
+			r.tally.dropped[why]++
+			continue
+		}
+		if r.tally.entries++; r.tally.entries > MaxEntries {
+			return fmt.Errorf("more than %d entries: replay a part of the log", MaxEntries)
+		}
+	}
+	f := record.LogFile{
+		Name: s.name, Compressed: compressed,
+		Lines: r.tally.lines - before.lines, Entries: r.tally.entries - before.entries,
+	}
+	if f.Lines > 0 && f.Entries == 0 {
+		return fmt.Errorf("%w in %d lines%s", ErrNothing, f.Lines, r.tally.since(before))
+	}
+	r.files = append(r.files, f)
+	return nil
+}
+
+func blankLine(b []byte) bool {
+	for _, c := range b {
+		if c != ' ' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}

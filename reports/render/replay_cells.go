@@ -1,0 +1,150 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// replayCells writes one row for each allowance, or two grids where several
+// rates meet several bursts.
+func replayCells(b *strings.Builder, r record.Replay) {
+	cells := r.Cells
+	if r.Cell != nil {
+		cells = []record.Cell{*r.Cell}
+	}
+	if rates, bursts := axes(cells); len(rates) > 1 && len(bursts) > 1 && len(rates)*len(bursts) == len(cells) {
+		replayGrid(b, cells, len(bursts), "rejected / users affected", func(c record.Cell) string {
+			return fmt.Sprintf("%s / %s", grouped(c.Rejected), grouped(int64(c.UsersAffected)))
+		})
+		if r.AlreadyRefused > 0 {
+			replayGrid(b, cells, len(bursts), "the same without the attempts that were refused at the time", func(c record.Cell) string {
+				return fmt.Sprintf("%s / %s", grouped(c.WithoutRefused.Rejected), grouped(int64(c.WithoutRefused.UsersAffected)))
+			})
+		}
+		replayGrid(b, cells, len(bursts), "users OK (fewer than 0.1 % of their attempts rejected) and the lower bound at 95 %", func(c record.Cell) string {
+			return fmt.Sprintf("%.2f %% ≥ %.2f", 100*c.UsersOKShare, 100*c.UsersOK95[0])
+		})
+		return
+	}
+	replayRows(b, cells, r.AlreadyRefused > 0)
+}
+
+// axes lists the different rates and bursts in their order.
+func axes(cells []record.Cell) (rates, bursts []int64) {
+	for _, c := range cells {
+		if len(rates) == 0 || rates[len(rates)-1] != c.Rate {
+			rates = append(rates, c.Rate)
+		}
+		if len(rates) == 1 && (len(bursts) == 0 || bursts[len(bursts)-1] != c.Burst) {
+			bursts = append(bursts, c.Burst)
+		}
+	}
+	return rates, bursts
+}
+
+func replayGrid(b *strings.Builder, cells []record.Cell, bursts int, title string, text func(record.Cell) string) {
+	head := []string{"per minute"}
+	for _, c := range cells[:bursts] {
+		head = append(head, fmt.Sprintf("burst %d", c.Burst))
+	}
+	rows := [][]string{head}
+	for i := 0; i < len(cells); i += bursts {
+		row := []string{strconv.FormatInt(cells[i].Rate, 10)}
+		for _, c := range cells[i : i+bursts] {
+			row = append(row, text(c))
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	writeColumns(b, rows)
+}
+
+func replayRows(b *strings.Builder, cells []record.Cell, refused bool) {
+	asked := cells[0].Rate > 0
+	concurrency := cells[0].Concurrency > 0 || !asked
+	rows := [][]string{{}, {}}
+	column := func(top, name string, text func(record.Cell) string) {
+		rows[0], rows[1] = append(rows[0], top), append(rows[1], name)
+		for i, c := range cells {
+			if len(rows) < i+3 {
+				rows = append(rows, nil)
+			}
+			rows[i+2] = append(rows[i+2], text(c))
+		}
+	}
+	number := func(n int64) string { return grouped(n) }
+	if asked {
+		column("", "per minute", func(c record.Cell) string { return number(c.Rate) })
+		column("", "burst", func(c record.Cell) string { return number(c.Burst) })
+	}
+	if asked && concurrency {
+		column("", "concurrency", func(c record.Cell) string { return number(c.Concurrency) })
+	}
+	if concurrency {
+		column("rejected", "for rate", func(c record.Cell) string { return number(c.RejectedRate) })
+		column("rejected", "for concurrency", func(c record.Cell) string { return number(c.RejectedConcurrency) })
+	}
+	column("rejected", "in all", func(c record.Cell) string { return number(c.Rejected) })
+	column("", "share", func(c record.Cell) string { return fmt.Sprintf("%.2f %%", 100*c.RejectedShare) })
+	column("users", "affected", func(c record.Cell) string { return number(int64(c.UsersAffected)) })
+	column("", "share [95 %]", func(c record.Cell) string { return interval(c.UsersAffectedShare, c.UsersAffected95) })
+	column("users", "OK", func(c record.Cell) string { return number(int64(c.UsersOK)) })
+	column("", "share [95 %]", func(c record.Cell) string { return interval(c.UsersOKShare, c.UsersOK95) })
+	column("most rejected user's", "share (rank by attempts)", func(c record.Cell) string {
+		if c.TopRank == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%s (%d)", percent(c.TopShare), c.TopRank)
+	})
+	if refused && cells[0].WithoutRefused != nil {
+		column("without those refused at the time", "rejected / users affected", func(c record.Cell) string {
+			return fmt.Sprintf("%s / %s", number(c.WithoutRefused.Rejected), number(int64(c.WithoutRefused.UsersAffected)))
+		})
+	}
+	b.WriteString("\n")
+	writeColumns(b, rows)
+	b.WriteString("OK: fewer than 0.1 % of a user's attempts rejected\n")
+}
+
+func replayNeeds(b *strings.Builder, needs []record.Needs) {
+	if len(needs) == 0 {
+		return
+	}
+	rows := [][]string{{"per minute", "p50", "p90", "p95", "p99", "max"}}
+	for _, n := range needs {
+		row := []string{grouped(n.Rate)}
+		for _, x := range []float64{n.P50, n.P90, n.P95, n.P99, n.Max} {
+			row = append(row, strconv.FormatFloat(x, 'f', 2, 64))
+		}
+		rows = append(rows, row)
+	}
+	b.WriteString("\nburst that users need to meet no rate rejection\n")
+	writeColumns(b, rows)
+}
+
+func interval(share float64, i [2]float64) string {
+	return fmt.Sprintf("%.2f %% [%.2f–%.2f]", 100*share, 100*i[0], 100*i[1])
+}
+
+// writeColumns writes rows with every column flush right.
+func writeColumns(b *strings.Builder, rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, text := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+		}
+	}
+	for _, row := range rows {
+		for i, text := range row {
+			b.WriteString(strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(text)) + text)
+		}
+		b.WriteString("\n")
+	}
+}

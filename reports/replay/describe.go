@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// describe says what was read, what is taken for granted and what is missing.
+func describe(log *accesslog.Log, q Question) record.Replay {
+	r := record.Replay{
+		Schema: record.ReplaySchema, Log: log.Quality, Scope: q.Scope,
+		Entries: log.Quality.Entries, Attempts: int64(len(log.Attempts)), NotAttempts: log.NotAttempts,
+		Assumed: []string{}, Missing: []string{}, Warnings: []string{},
+	}
+	for _, a := range log.Attempts {
+		if a.Refused {
+			r.AlreadyRefused++
+		}
+	}
+	if log.Quality.Format == record.FormatAPI {
+		r.Pool = record.PoolUser
+		describeOurs(&r, log, q)
+	} else {
+		r.Pool = record.PoolClient
+		describeAccess(&r)
+	}
+	return r
+}
+
+func describeAccess(r *record.Replay) {
+	l := r.Log
+	r.Assumed = append(r.Assumed,
+		"a stamp is the time of arrival; whether requests were received or finished at it is unknown",
+		"one pool per client address, since the log names no users; every entry is an attempt, whatever its status",
+		"every bucket is full when its client is first seen",
+		"entries of one second are decided in the order of the log",
+	)
+	r.Missing = append(r.Missing, "durations: nothing can be said on concurrency")
+	if l.Lists > 0 {
+		r.Assumed = append(r.Assumed, fmt.Sprintf(
+			"of the %d entries that begin with a list of addresses, the client is the last address that is no trusted proxy", l.Lists))
+	}
+	if l.Named > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d entries name a user; the pool is the client address all the same", l.Named))
+	}
+	if l.Clients <= 10 && l.Entries >= 100*int64(l.Clients) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d clients made %d entries: these may be proxies, each of which merges many users into one pool", l.Clients, l.Entries))
+	}
+}
+
+func describeOurs(r *record.Replay, log *accesslog.Log, q Question) {
+	if len(q.Rates) == 0 {
+		r.Assumed = append(r.Assumed, "each decision is taken again with the allowance and the requests in flight recorded for it")
+		return
+	}
+	r.Assumed = append(r.Assumed, "every bucket is full when its user is first seen")
+	if runs := log.Decided[len(log.Decided)-1].Run + 1; runs > 1 {
+		r.Assumed = append(r.Assumed, fmt.Sprintf("%d server processes one after another; no restart refills a bucket", runs))
+	}
+	if len(q.Concurrency) == 0 {
+		return
+	}
+	r.Assumed = append(r.Assumed, "a request is in flight from its decision for as long as it took to answer")
+	if r.AlreadyRefused > 0 {
+		r.Missing = append(r.Missing, "how long requests that were refused would have taken: concurrency rejections are counted too low")
+	}
+}
+
+// What a log must have before a constant minute says that its times were rewritten.
+const (
+	minuteEntries = 100
+	minuteSpan    = 2 * time.Hour
+	minuteShare   = 0.99
+)
+
+// refusal says why q cannot be answered from this log, or nothing.
+func refusal(log *accesslog.Log, q Question) string {
+	l := log.Quality
+	span := l.Last.Sub(l.First)
+	if l.Format != record.FormatAPI && l.ConstantMinute >= minuteShare && l.Entries >= minuteEntries && span >= minuteSpan {
+		return fmt.Sprintf("%.1f %% of the entries carry one and the same minute of the hour over %.0f h: the times are not those of the requests, so nothing can be said on rates",
+			100*l.ConstantMinute, span.Hours())
+	}
+	if len(q.Concurrency) > 0 && log.Holds == nil {
+		return "the log has no durations, so nothing can be said on concurrency"
+	}
+	return ""
+}

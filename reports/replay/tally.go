@@ -1,0 +1,68 @@
+package replay
+
+import (
+	"math"
+
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// outcome is what became of one user's attempts.
+type outcome struct{ attempts, rate, concurrency int64 }
+
+// tally sums up outcomes under one allowance.
+type tally struct {
+	attempts, rate, concurrency int64
+	users, affected, ok         int
+	top                         int64
+	topPool                     uint32
+}
+
+func (t *tally) add(pool uint32, o outcome) {
+	if o.attempts == 0 {
+		return
+	}
+	rejected := o.rate + o.concurrency
+	t.attempts += o.attempts
+	t.rate += o.rate
+	t.concurrency += o.concurrency
+	t.users++
+	if rejected > 0 {
+		t.affected++
+	}
+	if rejected*1000 < o.attempts {
+		t.ok++
+	}
+	if rejected > t.top {
+		t.top, t.topPool = rejected, pool
+	}
+}
+
+func (t *tally) summary(p *pools) record.Rejections {
+	r := record.Rejections{
+		RejectedRate: t.rate, RejectedConcurrency: t.concurrency, Rejected: t.rate + t.concurrency,
+		UsersAffected: t.affected, UsersOK: t.ok, TopRejected: t.top,
+	}
+	if t.users == 0 {
+		return r
+	}
+	r.RejectedShare = float64(r.Rejected) / float64(t.attempts)
+	r.UsersAffectedShare = float64(t.affected) / float64(t.users)
+	r.UsersAffected95 = wilson(t.affected, t.users)
+	r.UsersOKShare = float64(t.ok) / float64(t.users)
+	r.UsersOK95 = wilson(t.ok, t.users)
+	if t.top > 0 {
+		r.TopShare = float64(t.top) / float64(r.Rejected)
+		r.TopRank = p.rank(t.topPool)
+	}
+	return r
+}
+
+// wilson is Wilson's 95 % interval of a share of k in n, for n > 0.
+func wilson(k, n int) [2]float64 {
+	const z = 1.959963984540054
+	share, size := float64(k)/float64(n), float64(n)
+	centre := share + z*z/(2*size)
+	reach := z * math.Sqrt(share*(1-share)/size+z*z/(4*size*size))
+	scale := 1 + z*z/size
+	return [2]float64{max(0, (centre-reach)/scale), min(1, (centre+reach)/scale)}
+}
