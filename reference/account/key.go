@@ -24,8 +24,8 @@ const secretLength = 32
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// keyWithin is a key, or what is left of one, inside other text.
-var keyWithin = regexp.MustCompile(`isk_([a-z0-9-]{1,32})_[0-9A-Za-z]+`)
+// keyWithin is a key, what is left of one, or several in a row, inside other text.
+var keyWithin = regexp.MustCompile(`isk_([a-z0-9-]{1,32})_[0-9A-Za-z_]+`)
 
 var keyForm = regexp.MustCompile(`^isk_([a-z0-9-]{1,32})_[0-9A-Za-z]{16,64}$`)
 

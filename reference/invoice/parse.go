@@ -12,9 +12,9 @@ import (
 // maxDescription is the most bytes of a line's description.
 const maxDescription = 500
 
-// decimal is the form of every number: no exponent, no leading zero, a bounded
+// decimal is the form of every number: no sign, exponent or leading zero, a bounded
 // number of digits, so that no input is dear to calculate with.
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$`)
+var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$`)
 
 // Parse reads an invoice from JSON, strictly:
 //
