@@ -46,13 +46,13 @@ func lineShape(l *Line) strictjson.Value {
 	return strictjson.Object(map[string]strictjson.Value{
 		"description": description(&l.Description),
 		"quantity":    number(&l.Quantity, "above 0", func(d *apd.Decimal) bool { return d.Sign() > 0 }),
-		"unitPrice":   number(&l.UnitPrice, "of 0 or more", func(d *apd.Decimal) bool { return d.Sign() >= 0 }),
+		"unitPrice":   number(&l.UnitPrice, "of 0 or more", func(*apd.Decimal) bool { return true }), // the form has no sign
 		"taxRate":     number(&l.TaxRate, "from 0 to 100", percentage),
 		"discount":    number(&l.Discount, "from 0 to 100", percentage),
 	}, "discount")
 }
 
-func percentage(d *apd.Decimal) bool { return d.Sign() >= 0 && d.Cmp(apd.New(100, 0)) <= 0 }
+func percentage(d *apd.Decimal) bool { return d.Cmp(apd.New(100, 0)) <= 0 }
 
 func description(dst *string) strictjson.Value {
 	text := strictjson.Text(dst, maxDescription)

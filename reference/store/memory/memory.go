@@ -95,8 +95,11 @@ func (s *Store) CreateUser(plan string, keys int) (string, []account.Key, error)
 	if !ok {
 		return "", nil, fmt.Errorf("%w %q", account.ErrUnknownPlan, plan)
 	}
-	if len(s.users) >= MaxUsers {
+	switch {
+	case len(s.users) >= MaxUsers:
 		return "", nil, fmt.Errorf("%w: %d users", account.ErrFull, MaxUsers)
+	case keys > MaxKeysPerUser:
+		return "", nil, fmt.Errorf("%w: %d keys a user, not %d", account.ErrFull, MaxKeysPerUser, keys)
 	}
 	u := &user{
 		id:           "user-" + strconv.Itoa(len(s.users)+1), // users are never removed
