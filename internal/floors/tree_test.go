@@ -29,8 +29,8 @@ func storeys() [][]string {
 	return [][]string{
 		0: {
 			"conformance/contract", "conformance/contract/control", "features",
-			"internal/build", "internal/floors", "internal/strictyaml",
-			"reference/account", "reference/admission", "reference/bucket",
+			"internal/build", "internal/floors", "internal/strictjson", "internal/strictyaml",
+			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clock", "reference/permit", "reference/policy",
 		},
 		1: {
