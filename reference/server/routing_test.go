@@ -91,7 +91,7 @@ func TestRouting(t *testing.T) {
 		{"GET /v1/../health", 404, out},
 	} {
 		t.Run(c.line, func(t *testing.T) {
-			f := &fixture{T: t, Server: f.Server, limiter: f.limiter, client: f.client}
+			f := f.in(t)
 			u := f.newUser("free")
 			text := fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
 				c.line, u.Keys[0], len(goodInvoice), goodInvoice)
