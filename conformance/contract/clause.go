@@ -25,6 +25,7 @@ const (
 	NeedKeys       Need = "keys"
 	NeedPlans      Need = "plans"
 	NeedInvalid    Need = "invalid"
+	NeedOutside    Need = "outside"
 	NeedHold       Need = "hold"
 	NeedGates      Need = "gates"
 	NeedHoldAuth   Need = "hold-auth"
@@ -55,6 +56,7 @@ func Needs() []Meaning {
 		{NeedKeys, "two keys of one user"},
 		{NeedPlans, "users on several plans"},
 		{NeedInvalid, "an operation that fails validation"},
+		{NeedOutside, "routes outside the quotas, named in the target file"},
 		{NeedHold, "a request that stays in flight until it is let go"},
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},

@@ -1,0 +1,83 @@
+Feature: Audit
+  What a request leaves behind. In a table of effects what is not listed is zero.
+
+  @LOG-1 @MUST @needs-audit
+  Rule: A 429 is one log entry, marked rejected
+
+    Scenario: a rate rejection
+      Given a user with tokens to spare
+      When they send a request at an empty bucket
+      Then it had these effects:
+        | log entries | 1 |
+      And its entry is marked rejected, with the answer's error code
+
+    @needs-hold
+    Scenario: a concurrency rejection
+      Given a user with tokens to spare
+      When they send a request above the cap
+      Then it had these effects:
+        | log entries | 1 |
+      And its entry is marked rejected, with the answer's error code
+
+  @LOG-3 @MUST @needs-audit
+  Rule: Every other request is one log entry, and no entry holds a key or a body
+
+    Scenario: a success
+      Given a user with tokens to spare
+      When they send a valid request
+      Then it left one log entry, not marked rejected
+
+    Scenario: an unknown path
+      Given a user with tokens to spare
+      When they send a request to an unknown path
+      Then it left one log entry, not marked rejected
+
+    @needs-invalid
+    Scenario: a validation failure
+      Given a user with tokens to spare
+      When they send a request that fails validation
+      Then it left one log entry, not marked rejected
+
+    Scenario: entries show neither key nor body
+      Given a user with tokens to spare
+      When they send valid requests, unknown paths and requests at an empty bucket
+      Then no log entry holds their key or a body
+
+  @LOG-4 @MUST @needs-audit
+  Rule: A successful operation is charged once, nothing else is
+
+    Scenario: a success is charged once
+      Given a user with tokens to spare
+      When they send a valid request
+      Then it charged 1 operation
+
+    Scenario Outline: <request> charges nothing
+      Given a user with tokens to spare
+      When they send <request>
+      Then it charged 0 operations
+
+      Examples:
+        | request                      |
+        | a request to an unknown path |
+        | a request at an empty bucket |
+
+      @needs-invalid
+      Examples:
+        | request                         |
+        | a request that fails validation |
+
+      @needs-operations
+      Examples:
+        | request                           |
+        | a request without operations left |
+
+      @needs-fail
+      Examples:
+        | request                              |
+        | a request that the engine fails      |
+        | a request that runs into its timeout |
+
+      @needs-hold
+      Examples:
+        | request                 |
+        | a request above the cap |

@@ -1,0 +1,69 @@
+Feature: Scope
+  Which requests are limited, which never are, and who counts as nobody.
+
+  @SCOPE-1 @MUST
+  Rule: /v1/invoice and everything below it is limited
+
+    Scenario Outline: requests to <where> end in a rejection
+      Given a rested user on the smallest plan
+      When they send requests to <where> until the first rejection
+      Then no more than their bucket held were admitted
+
+      Examples:
+        | where                |
+        | /v1/invoice itself   |
+        | an unknown path      |
+        | a path far below it  |
+
+  @SCOPE-2 @MUST @needs-outside
+  Rule: What lies outside the quotas is never limited
+
+    Scenario: an empty bucket does not matter there
+      Given an emptied user on the smallest plan
+      When they ask every route outside the quotas
+      Then each of them answers, without RateLimit headers
+
+    Scenario: asking there costs no token
+      Given a user with tokens to spare
+      When they ask every route outside the quotas
+      Then no token was spent
+
+    @needs-hold
+    Scenario: a full cap does not matter there
+      Given a user with the whole cap in flight
+      When they ask every route outside the quotas
+      Then each of them answers, without RateLimit headers
+
+  @SCOPE-3 @DECIDED
+  Rule: An unknown path or a wrong method in scope is answered like any other error
+
+    Scenario Outline: <request> gets a <status> that costs one token
+      Given a user with tokens to spare
+      When they send <request>
+      Then the answer has status <status> and the error shape
+      And it carries the RateLimit headers
+      And exactly one token was spent
+
+      Examples:
+        | request                       | status |
+        | a request to an unknown path  | 404    |
+        | a request with a wrong method | 405    |
+
+  @AUTH-1 @DECIDED
+  Rule: Without exactly one good key a request does not authenticate
+
+    Scenario: all bad credentials get the same answer
+      Given a user with tokens to spare
+      When somebody sends valid requests with every kind of bad credentials
+      Then each got the generic 401
+      And the answers differ in nothing but the request id
+      And no token was spent
+
+    @needs-policy
+    Scenario: a revoked key is one of them
+      Given a user with two keys and tokens to spare
+      When their second key is revoked
+      And somebody sends valid requests with no key and with that key
+      Then each got the generic 401
+      And the answers differ in nothing but the request id
+      And no token was spent
