@@ -37,7 +37,7 @@ func (d decoder) value(n ast.Node, key string, v reflect.Value) error {
 	if _, ok := n.(*ast.NullNode); ok {
 		return d.doc.refuse(n, key, "null is no value", kindName(v.Type()))
 	}
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok && !spelledOut(n, v) {
 		return d.text(n, key, u)
 	}
 	if v.Type() == reflect.TypeFor[time.Duration]() {
@@ -76,6 +76,13 @@ func (d decoder) value(n ast.Node, key string, v reflect.Value) error {
 
 func (d decoder) mismatch(n ast.Node, key string, t reflect.Type) error {
 	return d.doc.refuse(n, key, "got "+describe(n), kindName(t))
+}
+
+// spelledOut reports whether a value that is also read from text came as a
+// mapping of its fields.
+func spelledOut(n ast.Node, v reflect.Value) bool {
+	_, ok := n.(*ast.MappingNode)
+	return ok && v.Kind() == reflect.Struct && len(fieldsOf(v.Type())) > 0
 }
 
 func (d decoder) text(n ast.Node, key string, u encoding.TextUnmarshaler) error {

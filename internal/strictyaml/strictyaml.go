@@ -6,8 +6,8 @@
 // Most callers want [Read]. A field's key comes from its `yaml` tag; a field
 // without "omitempty" is required. Fields are structs, maps with string keys,
 // slices, pointers (for optional parts), strings, bools, int64, time.Duration
-// and types with UnmarshalText; anything else is a programmer's error and
-// panics. The parser is goccy/go-yaml; no type of it leaves this package.
+// and types with UnmarshalText, which may also come as a mapping if they are
+// structs with keys; anything else is a programmer's error and panics. The parser is goccy/go-yaml; no type of it leaves this package.
 package strictyaml
 
 import (

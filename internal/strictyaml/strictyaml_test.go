@@ -24,6 +24,19 @@ func (c *colour) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// pace is a word, or spelled out.
+type pace struct {
+	Word  string
+	Every time.Duration `yaml:"every"`
+}
+
+func (p *pace) UnmarshalText(text []byte) error {
+	p.Word = string(text)
+	return nil
+}
+
+func (p pace) MarshalText() ([]byte, error) { return []byte(p.Word), nil }
+
 type inner struct {
 	Path string            `yaml:"path"`
 	Head map[string]string `yaml:"head,omitempty"`
@@ -36,6 +49,7 @@ type outer struct {
 	On     bool             `yaml:"on,omitempty"`
 	Wait   time.Duration    `yaml:"wait,omitempty"`
 	Colour colour           `yaml:"colour,omitempty"`
+	Pace   *pace            `yaml:"pace,omitempty"`
 	List   []string         `yaml:"list,omitempty"`
 	Sizes  []int64          `yaml:"sizes,omitempty"`
 	Inner  *inner           `yaml:"inner,omitempty"`
@@ -49,21 +63,23 @@ func TestParseTakes(t *testing.T) {
 		in   string
 		want outer
 	}{
-		"the least":                  {"name: x\n", outer{Name: "x"}},
-		"flow style":                 {`{name: x, count: 3, inner: {path: /a, size: 1}}`, outer{Name: "x", Count: 3, Inner: &inner{Path: "/a", Size: 1}}},
-		"quoted keys":                {"\"name\": 'x: y'\n", outer{Name: "x: y"}},
-		"a document marker":          {"---\nname: x\n...\n", outer{Name: "x"}},
-		"byte order mark":            {"\ufeffname: x\r\ncount: 2\r\n", outer{Name: "x", Count: 2}},
-		"comments":                   {"# a\nname: x # b\n# c\n", outer{Name: "x"}},
-		"negative":                   {"name: x\ncount: -3\n", outer{Name: "x", Count: -3}},
-		"the largest number":         {"name: x\ncount: 9223372036854775807\n", outer{Name: "x", Count: 9223372036854775807}},
-		"a block of text":            {"name: |\n  a\n   b\n", outer{Name: "a\n b\n"}},
-		"quoted digits":              {"name: \"12\"\n", outer{Name: "12"}},
-		"duration":                   {"name: x\nwait: 1m30s\n", outer{Name: "x", Wait: 90 * time.Second}},
-		"own text type":              {"name: x\ncolour: 1.2x\n", outer{Name: "x", Colour: "1.2x"}},
-		"own text type, bare number": {"name: x\ncolour: 5\n", outer{Name: "x", Colour: "5"}},
-		"lists":                      {"name: x\nlist: [a, b]\nsizes:\n  - 1\n  - 2\n", outer{Name: "x", List: []string{"a", "b"}, Sizes: []int64{1, 2}}},
-		"list of mappings":           {"name: x\nmany:\n  - path: /a\n    size: 1\n  - { path: /b }\n", outer{Name: "x", Many: []inner{{Path: "/a", Size: 1}, {Path: "/b"}}}},
+		"the least":                   {"name: x\n", outer{Name: "x"}},
+		"flow style":                  {`{name: x, count: 3, inner: {path: /a, size: 1}}`, outer{Name: "x", Count: 3, Inner: &inner{Path: "/a", Size: 1}}},
+		"quoted keys":                 {"\"name\": 'x: y'\n", outer{Name: "x: y"}},
+		"a document marker":           {"---\nname: x\n...\n", outer{Name: "x"}},
+		"byte order mark":             {"\ufeffname: x\r\ncount: 2\r\n", outer{Name: "x", Count: 2}},
+		"comments":                    {"# a\nname: x # b\n# c\n", outer{Name: "x"}},
+		"negative":                    {"name: x\ncount: -3\n", outer{Name: "x", Count: -3}},
+		"the largest number":          {"name: x\ncount: 9223372036854775807\n", outer{Name: "x", Count: 9223372036854775807}},
+		"a block of text":             {"name: |\n  a\n   b\n", outer{Name: "a\n b\n"}},
+		"quoted digits":               {"name: \"12\"\n", outer{Name: "12"}},
+		"duration":                    {"name: x\nwait: 1m30s\n", outer{Name: "x", Wait: 90 * time.Second}},
+		"own text type":               {"name: x\ncolour: 1.2x\n", outer{Name: "x", Colour: "1.2x"}},
+		"own text type, bare number":  {"name: x\ncolour: 5\n", outer{Name: "x", Colour: "5"}},
+		"a word or a mapping, a word": {"name: x\npace: even\n", outer{Name: "x", Pace: &pace{Word: "even"}}},
+		"a word or a mapping, both":   {"name: x\npace: { every: 1s }\n", outer{Name: "x", Pace: &pace{Every: time.Second}}},
+		"lists":                       {"name: x\nlist: [a, b]\nsizes:\n  - 1\n  - 2\n", outer{Name: "x", List: []string{"a", "b"}, Sizes: []int64{1, 2}}},
+		"list of mappings":            {"name: x\nmany:\n  - path: /a\n    size: 1\n  - { path: /b }\n", outer{Name: "x", Many: []inner{{Path: "/a", Size: 1}, {Path: "/b"}}}},
 		"mapping of mappings, a dot in a name": {
 			"name: x\nnamed:\n  a.b: { path: /1 }\n  a: { path: /2, head: { b: c } }\n",
 			outer{Name: "x", Named: map[string]inner{"a.b": {Path: "/1"}, "a": {Path: "/2", Head: map[string]string{"b": "c"}}}},
@@ -82,7 +98,7 @@ func TestParseTakes(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"unknown key":                   {"name: x\nnmae: y\n", "f.yaml:2: nmae: unknown key; accepted: name, count, on, wait, colour, list, sizes, inner, many, named"},
+		"unknown key":                   {"name: x\nnmae: y\n", "f.yaml:2: nmae: unknown key; accepted: name, count, on, wait, colour, pace, list, sizes, inner, many, named"},
 		"unknown key below":             {"name: x\ninner:\n  path: /a\n  sise: 1\n", "f.yaml:4: inner.sise: unknown key; accepted: path, head, size"},
 		"a key in another case":         {"Name: x\n", "f.yaml:1: Name: unknown key"},
 		"doubled key":                   {"name: x\ncount: 1\nname: y\n", "f.yaml:3: name: given twice, first in line 1; accepted: each key once"},
@@ -122,6 +138,8 @@ func TestParseRefuses(t *testing.T) {
 		"duration without unit":         {"name: x\nwait: 5\n", "f.yaml:2: wait: got 5; accepted: a duration such as 90s or 1m30s"},
 		"own text type":                 {"name: x\ncolour: blue\n", "f.yaml:2: colour: \"blue\" is no colour; accepted: red, 1.2x, 5"},
 		"own text type, a list":         {"name: x\ncolour: [red]\n", "f.yaml:2: colour: got a list; accepted: a word or number"},
+		"a word or a mapping, a list":   {"name: x\npace: [a]\n", "f.yaml:2: pace: got a list; accepted: a word or number"},
+		"a word or a mapping, key":      {"name: x\npace: { evry: 1s }\n", "f.yaml:2: pace.evry: unknown key; accepted: every"},
 		"own text type, null":           {"name: x\ncolour:\n", "f.yaml:2: colour: null is no value"},
 		"number as a key":               {"name: x\nnamed: {1: {path: /}}\n", "f.yaml:2: named: 1 as a key; accepted: a word"},
 		"null as a key":                 {"name: x\nnull: y\n", "f.yaml:2: null as a key; accepted: a word"},
