@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,21 +69,23 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 }
 
 func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
+	if allowed := len(f.rate.list) > 0; allowed != (len(f.burst.list) > 0) || !allowed && len(f.concurrency.list) > 0 {
+		return errors.New("--rate and --burst are needed together, and --concurrency needs both")
+	}
 	sources := make([]accesslog.Source, len(args))
 	for i, name := range args {
 		if sources[i] = accesslog.File(name); name == "-" {
 			sources[i] = accesslog.Stream("standard input", w.stdin)
 		}
 	}
-	log, err := accesslog.Read(c.Context(), sources, accesslog.Options{
-		Scope: string(f.scope), TrustedProxies: f.proxies,
-	})
+	log, err := readLog(c.Context(), sources, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
 	if err != nil {
 		return err
 	}
-	result, err := replay.Run(log, replay.Question{
-		Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list, Scope: string(f.scope),
-	})
+	result, err := replay.Run(log, replay.Question{Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list})
+	if errors.Is(err, replay.ErrNoAllowance) {
+		return fmt.Errorf("%w: give --rate and --burst", err)
+	}
 	refused := (*replay.RefusedError)(nil)
 	if err != nil && !errors.As(err, &refused) {
 		return err
@@ -99,6 +102,26 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 		return exitWith(exitCannotTell, fmt.Errorf("%d of %d recorded decisions cannot be checked: %d are missing from the log", a.Untold, a.Compared, a.Missing))
 	}
 	return nil
+}
+
+// readLog ends with the context, even while a terminal or a pipe has nothing to
+// say: a read from either cannot be interrupted.
+func readLog(ctx context.Context, sources []accesslog.Source, opt accesslog.Options) (*accesslog.Log, error) {
+	type answer struct {
+		log *accesslog.Log
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		log, err := accesslog.Read(ctx, sources, opt)
+		answers <- answer{log, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.log, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (f replayFlags) print(w io.Writer, result record.Replay) error {

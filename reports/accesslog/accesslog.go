@@ -44,6 +44,7 @@ type Options struct {
 
 // Log is what was read.
 type Log struct {
+	Scope       string // as in Options
 	Quality     record.LogQuality
 	NotAttempts []record.Count // entries that are no attempt, by reason
 	Pools       int            // an Attempt's Pool is below this
@@ -84,7 +85,8 @@ type Decided struct {
 // NoPool is the pool of an entry that names nobody.
 const NoPool = ^uint32(0)
 
-// Read reads the sources as one log, in the order given. Its error names the
+// Read reads the sources as one log, in the order given: what two files both
+// hold counts twice, unless it is a decision of our own server. Its error names the
 // source, and is [ErrNothing] where one has lines but no entry, or all are
 // empty.
 func Read(ctx context.Context, sources []Source, opt Options) (*Log, error) {

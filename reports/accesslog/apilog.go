@@ -3,8 +3,8 @@ package accesslog
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 )
@@ -27,11 +27,11 @@ func (r *reading) keepAPI(b []byte) reason {
 		return badEntry
 	}
 	if e.Decision != nil {
-		if id, ok := r.orders[e.Decision.Order]; ok && id == e.RequestID {
+		switch id, ok := r.orders[e.Decision.Order]; {
+		case ok && id == e.RequestID:
 			return duplicate
-		} else if ok || r.orders == nil { // the server was started anew, and counts from 1 again
-			r.run++
-			r.orders = map[uint64]string{}
+		case ok: // the server was started anew, and counts from 1 again
+			r.restarted(&e)
 		}
 		r.orders[e.Decision.Order] = e.RequestID
 	}
@@ -49,7 +49,7 @@ func (r *reading) keepAPI(b []byte) reason {
 	r.entries = append(r.entries, Attempt{At: received, Pool: pool})
 	if e.Decision != nil {
 		r.decided = append(r.decided, Decided{
-			LogDecision: *e.Decision, Run: r.run - 1, Pool: pool, RequestID: e.RequestID,
+			LogDecision: *e.Decision, Run: r.run, Pool: pool, RequestID: e.RequestID,
 			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration,
 		})
 	}
@@ -66,6 +66,32 @@ func (r *reading) keepAPI(b []byte) reason {
 	return kept
 }
 
+// restarted begins a new run with e. Entries are in the order in which requests
+// ended, so the new run's may have begun already, with an order that the one
+// before never came to: the latest entries go over as long as the beginning of
+// their timeline lies nearer to that of e.
+func (r *reading) restarted(e *contract.LogEntry) {
+	r.run++
+	r.orders = map[uint64]string{e.Decision.Order: e.RequestID}
+	begin := e.Received.UnixMicro() - e.Decision.Instant
+	i := len(r.decided) - 1
+	for ; i > r.runFirst; i-- {
+		d := &r.decided[i]
+		if _, ok := r.orders[d.Order]; ok || distance(d.begin(), begin) >= distance(d.begin(), r.decided[r.runFirst].begin()) {
+			break
+		}
+		d.Run = r.run
+		r.orders[d.Order] = d.RequestID
+	}
+	r.runFirst = i + 1
+}
+
+// begin is when the timeline of the decision's process began, give or take the
+// time that the request waited to be decided.
+func (d *Decided) begin() int64 { return d.received - d.Instant }
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }
+
 // wholeEntry reports whether e has what every entry has, in range.
 func wholeEntry(e *contract.LogEntry) bool {
 	outcomes := []string{contract.LogAdmitted, contract.LogRejected, contract.LogUnauthenticated, contract.LogUnresolved}
@@ -77,7 +103,7 @@ func wholeEntry(e *contract.LogEntry) bool {
 	if d == nil {
 		return true
 	}
-	switch d.Outcome { // constants in place of text that would keep the whole line alive
+	switch d.Outcome { // constants, lest each entry keep a text of its own
 	case Admitted:
 		d.Outcome = Admitted
 	case RateRejected:
@@ -87,8 +113,7 @@ func wholeEntry(e *contract.LogEntry) bool {
 	default:
 		return false
 	}
-	e.RequestID = strings.Clone(e.RequestID)
-	return d.Order > 0 && d.InFlight >= 0 && d.Level >= 0
+	return d.Order > 0 && d.Order <= math.MaxInt64 && d.InFlight >= 0 && d.Level >= 0
 }
 
 // timeline sorts the decisions into the order in which they were taken and lays
@@ -102,7 +127,7 @@ func (r *reading) timeline() (attempts []Attempt, holds []int64) {
 	var base, last int64
 	for i, d := range r.decided {
 		if i == 0 || d.Run != r.decided[i-1].Run {
-			base = d.received - d.Instant
+			base = d.begin()
 			if i > 0 {
 				base = max(base, last-d.Instant)
 			}

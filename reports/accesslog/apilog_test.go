@@ -103,6 +103,25 @@ func TestRunsOfAnAPILog(t *testing.T) {
 	require.Equal(t, []int64{60, 70, hour + 10, hour + 20, hour + 20}, times, "a run begins at its date, but not before the one before ended")
 }
 
+// Entries are in the order in which requests ended: the first of a new run need
+// not be its decision 1, and the old run may have been short.
+func TestRunThatBeginsOutOfOrder(t *testing.T) {
+	at := func(minute, micros int) func(*contract.LogEntry) {
+		return func(e *contract.LogEntry) {
+			e.Received = time.Date(2026, 3, 2, 8, minute, 0, micros*1000, time.UTC)
+			e.Decision.Instant = int64(micros)
+		}
+	}
+	log := read(t, accesslog.Options{},
+		entry(t, "a", 1, at(0, 900)), entry(t, "b", 2, at(0, 950)),
+		entry(t, "e", 4, at(5, 30)), entry(t, "d", 3, at(5, 20)), entry(t, "c", 1, at(5, 10)), entry(t, "f", 2, at(5, 15)))
+	runs := map[string]int{}
+	for _, d := range log.Decided {
+		runs[d.RequestID] = d.Run
+	}
+	require.Equal(t, map[string]int{"a": 0, "b": 0, "c": 1, "d": 1, "e": 1, "f": 1}, runs)
+}
+
 func TestEntryDeliveredTwiceCountsOnce(t *testing.T) {
 	log := read(t, accesslog.Options{}, entry(t, "a", 1, nil), entry(t, "b", 2, nil), entry(t, "a", 1, nil), entry(t, "c", 3, nil))
 	require.EqualValues(t, 1, count(log.Quality.Dropped, "entry delivered twice"))
@@ -123,6 +142,7 @@ func TestLinesThatAreNoWholeEntry(t *testing.T) {
 		func(e *contract.LogEntry) { e.Outcome = "maybe" },
 		func(e *contract.LogEntry) { e.Decision.Outcome = "maybe" },
 		func(e *contract.LogEntry) { e.Decision.Order = 0 },
+		func(e *contract.LogEntry) { e.Decision.Order = 1 << 63 },
 		func(e *contract.LogEntry) { e.Decision.InFlight = -1 },
 		func(e *contract.LogEntry) { e.Decision.Level = -1 },
 	} {

@@ -16,11 +16,11 @@ import (
 // seed gives the same log.
 func Generate(w io.Writer, seed uint64) error {
 	g := &generator{rand: rand.New(rand.NewPCG(seed, 0)), start: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
-	for i := range 200 {
+	for i := range 212 {
 		g.person(i)
 	}
-	for i := range 30 {
-		g.job(200 + i)
+	for i := range 18 {
+		g.job(212 + i)
 	}
 	for i := range 9 {
 		g.poller(230 + i)
@@ -74,9 +74,13 @@ func (g *generator) person(client int) {
 	}
 }
 
-// job fires on the hour, or every few hours, and sends its batch at once.
+// job fires on the hour, or every few hours, and sends its batch at once. One in
+// six has a large batch.
 func (g *generator) job(client int) {
-	every, batch := (1+g.rand.IntN(6))*hour, g.heavy(4, 60)
+	every, batch := (1+g.rand.IntN(6))*hour, g.heavy(4, 20)
+	if client%6 == 0 {
+		batch = 25 + g.rand.IntN(40)
+	}
 	for at := 0; at < days*day; at += every {
 		second := at + g.rand.IntN(3)
 		for i := range batch {

@@ -23,7 +23,7 @@ func (r *reading) log() *Log {
 	r.times(&q)
 	r.clients(&q)
 
-	l := &Log{Quality: q, Pools: len(r.pools), NotAttempts: []record.Count{}}
+	l := &Log{Scope: r.opt.Scope, Quality: q, Pools: len(r.pools), NotAttempts: []record.Count{}}
 	for i, n := range r.tally.not {
 		l.NotAttempts = appendCount(l.NotAttempts, notAttempt(i).String(), n)
 	}

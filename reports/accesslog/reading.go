@@ -78,23 +78,24 @@ func (t *tally) since(before tally) string {
 
 // reading is a log while it is being read.
 type reading struct {
-	prefix  string // of Options.Scope, without its slash at the end
-	opt     Options
-	format  record.LogFormat // what the first source turned out to be; an access log is Common until the end
-	files   []record.LogFile
-	tally   tally
-	pools   map[string]uint32
-	stamps  stamps
-	entries []Attempt // of the API log: all entries at the time they were received
-	decided []Decided
-	run     int
-	orders  map[uint64]string // request ids by order, of this run
+	prefix   string // of Options.Scope, without its slash at the end
+	opt      Options
+	format   record.LogFormat // what the first source turned out to be; an access log is Common until the end
+	files    []record.LogFile
+	tally    tally
+	pools    map[string]uint32
+	stamps   stamps
+	entries  []Attempt // of the API log: all entries at the time they were received
+	decided  []Decided
+	run      int
+	runFirst int               // the place in decided at which this run begins
+	orders   map[uint64]string // request ids by order, of this run
 }
 
 func newReading(opt Options) *reading {
 	return &reading{
 		opt: opt, prefix: strings.TrimRight(opt.Scope, "/"),
-		pools: map[string]uint32{}, tally: tally{methods: map[string]int64{}},
+		pools: map[string]uint32{}, orders: map[uint64]string{}, tally: tally{methods: map[string]int64{}},
 	}
 }
 

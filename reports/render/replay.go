@@ -121,7 +121,7 @@ func replayAgreement(b *strings.Builder, a record.Agreed) {
 		fmt.Fprintf(b, "  missing   %s decisions are not in the log\n", grouped(a.Missing))
 	}
 	if a.Untold > 0 {
-		fmt.Fprintf(b, "  untold    %s differ where missing decisions may be the reason\n", grouped(a.Untold))
+		fmt.Fprintf(b, "  untold    %s come out differently, but the missing decisions may be the reason\n", grouped(a.Untold))
 	}
 	if f := a.First; f != nil {
 		fmt.Fprintf(b, "  differs   %s; the first is request %s, decision %d\n", grouped(a.Disagreed), plainText(f.RequestID), f.Order)

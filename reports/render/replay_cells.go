@@ -25,8 +25,8 @@ func replayCells(b *strings.Builder, r record.Replay) {
 				return fmt.Sprintf("%s / %s", grouped(c.WithoutRefused.Rejected), grouped(int64(c.WithoutRefused.UsersAffected)))
 			})
 		}
-		replayGrid(b, cells, len(bursts), "users OK (fewer than 0.1 % of their attempts rejected) and the lower bound at 95 %", func(c record.Cell) string {
-			return fmt.Sprintf("%.2f %% ≥ %.2f", 100*c.UsersOKShare, 100*c.UsersOK95[0])
+		replayGrid(b, cells, len(bursts), "users OK: fewer than 0.1 % of their attempts rejected (lower bound at 95 %)", func(c record.Cell) string {
+			return fmt.Sprintf("%.2f %% (%.2f)", 100*c.UsersOKShare, 100*c.UsersOK95[0])
 		})
 		return
 	}
@@ -66,48 +66,51 @@ func replayGrid(b *strings.Builder, cells []record.Cell, bursts int, title strin
 func replayRows(b *strings.Builder, cells []record.Cell, refused bool) {
 	asked := cells[0].Rate > 0
 	concurrency := cells[0].Concurrency > 0 || !asked
-	rows := [][]string{{}, {}}
-	column := func(top, name string, text func(record.Cell) string) {
-		rows[0], rows[1] = append(rows[0], top), append(rows[1], name)
+	rows := make([][]string, len(cells)+1)
+	column := func(name string, text func(record.Cell) string) {
+		rows[0] = append(rows[0], name)
 		for i, c := range cells {
-			if len(rows) < i+3 {
-				rows = append(rows, nil)
-			}
-			rows[i+2] = append(rows[i+2], text(c))
+			rows[i+1] = append(rows[i+1], text(c))
 		}
 	}
-	number := func(n int64) string { return grouped(n) }
 	if asked {
-		column("", "per minute", func(c record.Cell) string { return number(c.Rate) })
-		column("", "burst", func(c record.Cell) string { return number(c.Burst) })
+		column("per minute", func(c record.Cell) string { return grouped(c.Rate) })
+		column("burst", func(c record.Cell) string { return grouped(c.Burst) })
 	}
 	if asked && concurrency {
-		column("", "concurrency", func(c record.Cell) string { return number(c.Concurrency) })
+		column("concurrency", func(c record.Cell) string { return grouped(c.Concurrency) })
 	}
 	if concurrency {
-		column("rejected", "for rate", func(c record.Cell) string { return number(c.RejectedRate) })
-		column("rejected", "for concurrency", func(c record.Cell) string { return number(c.RejectedConcurrency) })
+		column("429 rate", func(c record.Cell) string { return grouped(c.RejectedRate) })
+		column("429 conc.", func(c record.Cell) string { return grouped(c.RejectedConcurrency) })
+	} else {
+		column("rejected", func(c record.Cell) string { return grouped(c.Rejected) })
 	}
-	column("rejected", "in all", func(c record.Cell) string { return number(c.Rejected) })
-	column("", "share", func(c record.Cell) string { return fmt.Sprintf("%.2f %%", 100*c.RejectedShare) })
-	column("users", "affected", func(c record.Cell) string { return number(int64(c.UsersAffected)) })
-	column("", "share [95 %]", func(c record.Cell) string { return interval(c.UsersAffectedShare, c.UsersAffected95) })
-	column("users", "OK", func(c record.Cell) string { return number(int64(c.UsersOK)) })
-	column("", "share [95 %]", func(c record.Cell) string { return interval(c.UsersOKShare, c.UsersOK95) })
-	column("most rejected user's", "share (rank by attempts)", func(c record.Cell) string {
+	column("share", func(c record.Cell) string { return fmt.Sprintf("%.2f %%", 100*c.RejectedShare) })
+	column("users affected [95 %]", func(c record.Cell) string {
+		return interval(c.UsersAffected, c.UsersAffectedShare, c.UsersAffected95)
+	})
+	column("users OK [95 %]", func(c record.Cell) string { return interval(c.UsersOK, c.UsersOKShare, c.UsersOK95) })
+	column("top user", func(c record.Cell) string {
 		if c.TopRank == 0 {
 			return "–"
 		}
-		return fmt.Sprintf("%s (%d)", percent(c.TopShare), c.TopRank)
+		return fmt.Sprintf("%s (no. %d)", percent(c.TopShare), c.TopRank)
 	})
 	if refused && cells[0].WithoutRefused != nil {
-		column("without those refused at the time", "rejected / users affected", func(c record.Cell) string {
-			return fmt.Sprintf("%s / %s", number(c.WithoutRefused.Rejected), number(int64(c.WithoutRefused.UsersAffected)))
+		column("without past 429s", func(c record.Cell) string {
+			return fmt.Sprintf("%s / %s", grouped(c.WithoutRefused.Rejected), grouped(int64(c.WithoutRefused.UsersAffected)))
 		})
 	}
 	b.WriteString("\n")
 	writeColumns(b, rows)
-	b.WriteString("OK: fewer than 0.1 % of a user's attempts rejected\n")
+	b.WriteString("  OK: fewer than 0.1 % of a user's attempts rejected; top user: whose rejections are most,\n" +
+		"  their share of all, and the user's place by attempts")
+	if refused && cells[0].WithoutRefused != nil {
+		b.WriteString("; without past 429s: rejected / users\n" +
+			"  affected, had the attempts that were refused at the time not been made")
+	}
+	b.WriteString("\n")
 }
 
 func replayNeeds(b *strings.Builder, needs []record.Needs) {
@@ -126,8 +129,8 @@ func replayNeeds(b *strings.Builder, needs []record.Needs) {
 	writeColumns(b, rows)
 }
 
-func interval(share float64, i [2]float64) string {
-	return fmt.Sprintf("%.2f %% [%.2f–%.2f]", 100*share, 100*i[0], 100*i[1])
+func interval(n int, share float64, i [2]float64) string {
+	return fmt.Sprintf("%s = %.2f %% [%.2f–%.2f]", grouped(int64(n)), 100*share, 100*i[0], 100*i[1])
 }
 
 // writeColumns writes rows with every column flush right.

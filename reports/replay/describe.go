@@ -11,7 +11,7 @@ import (
 // describe says what was read, what is taken for granted and what is missing.
 func describe(log *accesslog.Log, q Question) record.Replay {
 	r := record.Replay{
-		Schema: record.ReplaySchema, Log: log.Quality, Scope: q.Scope,
+		Schema: record.ReplaySchema, Log: log.Quality, Scope: log.Scope,
 		Entries: log.Quality.Entries, Attempts: int64(len(log.Attempts)), NotAttempts: log.NotAttempts,
 		Assumed: []string{}, Missing: []string{}, Warnings: []string{},
 	}
@@ -31,10 +31,13 @@ func describe(log *accesslog.Log, q Question) record.Replay {
 }
 
 func describeAccess(r *record.Replay) {
-	l := r.Log
+	l, every := r.Log, "every entry"
+	if r.Scope != "" {
+		every += " in scope"
+	}
 	r.Assumed = append(r.Assumed,
 		"a stamp is the time of arrival; whether requests were received or finished at it is unknown",
-		"one pool per client address, since the log names no users; every entry is an attempt, whatever its status",
+		"one pool per client address, since the log names no users; "+every+" is an attempt, whatever its status",
 		"every bucket is full when its client is first seen",
 		"entries of one second are decided in the order of the log",
 	)

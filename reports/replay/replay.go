@@ -30,8 +30,10 @@ type Question struct {
 	Rates       []int64 // requests per minute
 	Bursts      []int64
 	Concurrency []int64
-	Scope       string // as the log was read, for the record
 }
+
+// ErrNoAllowance says that a log records no allowances and none was asked for.
+var ErrNoAllowance = errors.New("an access log records no allowances")
 
 // RefusedError says why a question cannot be answered from this log.
 type RefusedError struct{ Why string }
@@ -47,10 +49,10 @@ func Run(log *accesslog.Log, q Question) (record.Replay, error) {
 	}
 	ours := log.Quality.Format == record.FormatAPI
 	if len(cells) == 0 && !ours {
-		return record.Replay{}, errors.New("an access log records no allowances: a rate and a burst are needed")
+		return record.Replay{}, ErrNoAllowance
 	}
 	if len(log.Attempts) == 0 {
-		return record.Replay{}, noAttempts(log, q)
+		return record.Replay{}, noAttempts(log)
 	}
 	result := describe(log, q)
 	if why := refusal(log, q); why != "" {
@@ -107,9 +109,9 @@ func (q Question) cells() ([]cell, error) {
 	return cells, nil
 }
 
-func noAttempts(log *accesslog.Log, q Question) error {
-	if q.Scope != "" {
-		return fmt.Errorf("none of the %d entries is an attempt below %s", log.Quality.Entries, q.Scope)
+func noAttempts(log *accesslog.Log) error {
+	if log.Scope != "" {
+		return fmt.Errorf("none of the %d entries is an attempt below %s", log.Quality.Entries, log.Scope)
 	}
 	return fmt.Errorf("none of the %d entries is an attempt", log.Quality.Entries)
 }
