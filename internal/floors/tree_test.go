@@ -30,6 +30,7 @@ func storeys() [][]string {
 		0: {
 			"conformance/contract", "conformance/contract/control", "features",
 			"internal/build", "internal/floors", "internal/strictjson", "internal/strictyaml",
+			"loadgen/arrival",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clock", "reference/permit", "reference/policy",
 		},
