@@ -1,0 +1,135 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
+)
+
+func scenario(name, at string, v record.Verdict, reason string, findings ...record.Finding) record.Scenario {
+	return record.Scenario{Name: name, At: at, Verdict: v, Reason: reason, DurationMS: 12, Findings: findings}
+}
+
+// judged is a run with an end of every kind.
+func judged() record.Conformance {
+	late := record.Finding{
+		Clause: "HDR-5", Step: "they are rejected at odd moments until the next token is due",
+		Field: "Retry-After", Expected: "6", Ground: "the bucket held 0.000 to 0.013 of a token, 10 a minute",
+		Got: "5", Consequence: "the client would come back too early and be refused again",
+		Exchange: "curl -i -X POST http://127.0.0.1:8080/v1/invoice/calculate -H 'Authorization: Bearer isk_free_…' -d @ok.json",
+		Answer:   "429 Too Many Requests\nRetry-After: 5\n{\"errorCode\":\"RATE_LIMIT_EXCEEDED\"}",
+	}
+	passing := scenario("an emptied user who obeys is admitted", "features/headers.feature:60", record.Fail, "", late)
+	passing.InPassing = true
+	cached := record.Finding{Clause: "ERR-4", Step: "they send a request at an empty bucket", Field: "Cache-Control", Expected: "no-store", Got: "absent"}
+	c := record.Conformance{
+		Schema: record.ConformanceSchema, Result: record.ResultFailure,
+		Target:  record.Target{Description: "127.0.0.1:8080  HTTP/1.1  24 users on 4 plans  clock: real  can: hold, keys, plans", Clock: "real"},
+		Started: time.Date(2026, 11, 30, 9, 30, 0, 0, time.UTC), DurationMS: 98_400, Charged: 1412,
+		Clauses: []record.Clause{
+			{ID: "SCOPE-1", Level: "MUST", Group: "scope", Sentence: "All below is limited.", Verdict: record.Pass,
+				Scenarios: []record.Scenario{scenario("requests end in a rejection", "features/scope.feature:8", record.Pass, "")}},
+			{ID: "SCOPE-2", Level: "MUST", Group: "scope", Sentence: "Health is not.", Verdict: record.Pass, Reason: "partly: 1 of 2 scenarios not run: needs hold",
+				Scenarios: []record.Scenario{
+					scenario("it costs nothing", "features/scope.feature:20", record.Pass, ""),
+					scenario("a full cap does not matter", "features/scope.feature:25", record.NotRun, "needs hold"),
+				}},
+			{ID: "RATE-9", Level: "MUST", Group: "request rate", Sentence: "At once.", Verdict: record.Inconclusive, Reason: "a timeout",
+				Scenarios: []record.Scenario{scenario("more at once", "features/request_rate.feature:90", record.Inconclusive, "a timeout")}},
+			{ID: "RATE-10", Level: "DECIDED", Group: "request rate", Sentence: "Refill.", Verdict: record.SetupFailed, Reason: "no user left",
+				Scenarios: []record.Scenario{scenario("tokens come back", "features/request_rate.feature:99", record.SetupFailed, "no user left")}},
+			{ID: "HDR-5", Level: "MUST", Group: "headers", Sentence: "A rate 429 carries Retry-After: the seconds until one token, rounded up, at least 1.", Verdict: record.Fail,
+				Scenarios: []record.Scenario{passing, scenario("an emptied user is told when to come back", "features/headers.feature:41", record.Fail, "", late)}},
+			{ID: "ERR-4", Level: "DECIDED", Group: "errors", Sentence: "A 429 says no-store.", Verdict: record.Differs,
+				Scenarios: []record.Scenario{scenario("a rate rejection", "features/errors.feature:70", record.Differs, "", cached)}},
+			{ID: "OVR-1", Level: "MUST", Group: "overrides", Sentence: "An override replaces.", Verdict: record.NotRun, Reason: "needs policy", Scenarios: []record.Scenario{}},
+			{ID: "OVR-2", Level: "MUST", Group: "overrides", Sentence: "It may raise or lower.", Verdict: record.NotRun, Reason: "needs policy", Scenarios: []record.Scenario{}},
+		},
+	}
+	c.Counts = record.Of(c.Clauses)
+	return c
+}
+
+// kept is a run without a failure.
+func kept() record.Conformance {
+	c := judged()
+	c.Result, c.Aborted, c.Charged, c.DurationMS = record.ResultPartial, "interrupted", 1, 4321
+	c.Clauses = []record.Clause{c.Clauses[0], c.Clauses[1], c.Clauses[6]}
+	c.Counts = record.Of(c.Clauses)
+	c.Selected = []string{"SCOPE-1", "SCOPE-2"}
+	return c
+}
+
+func TestConformance(t *testing.T) {
+	for name, c := range map[string]record.Conformance{"conformance-fail.txt": judged(), "conformance-pass.txt": kept()} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			require.NoError(t, render.Conformance(&b, c))
+			golden(t, name, b.Bytes())
+		})
+	}
+}
+
+func TestJUnit(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, render.JUnit(&b, judged()))
+	golden(t, "junit.xml", b.Bytes())
+
+	var counts struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Skipped  int `xml:"skipped,attr"`
+	}
+	require.NoError(t, xml.Unmarshal(b.Bytes(), &counts))
+	require.Equal(t, 2, counts.Failures, "HDR-5 in two scenarios")
+	require.Equal(t, 5, counts.Skipped, "what was not run or could not be told")
+	require.Equal(t, 10, counts.Tests)
+}
+
+// Whatever a target sends, the report stays well-formed.
+func TestJUnitOfHostileAnswers(t *testing.T) {
+	c := judged()
+	c.Clauses[4].Scenarios[0].Findings[0].Got = "]]> <x a=\"b\"> & \x00\x1b[31m \xff"
+	var b bytes.Buffer
+	require.NoError(t, render.JUnit(&b, c))
+	d := xml.NewDecoder(&b)
+	for {
+		_, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+	}
+}
+
+func TestConformanceQuotesWhatWouldNotPrint(t *testing.T) {
+	c := judged()
+	c.Clauses[4].Scenarios[1].Findings[0].Got = "\x1b[31mred"
+	var b bytes.Buffer
+	require.NoError(t, render.Conformance(&b, c))
+	require.NotContains(t, b.String(), "\x1b")
+}
+
+func TestSelfTest(t *testing.T) {
+	st := record.SelfTest{
+		Caught: 1, DurationMS: 61_000,
+		Faults: []record.Fault{
+			{Name: "retry-after-zero", Clause: "HDR-5", Caught: true, By: []record.CaughtBy{
+				{Clause: "HDR-6", Scenario: "an emptied user who obeys is admitted", At: "features/headers.feature:60", Carries: true},
+				{Clause: "HDR-5", Scenario: "an emptied user is told when to come back", At: "features/headers.feature:41", Carries: true},
+			}},
+			{Name: "cap-plus-one", Clause: "CONC-1", Reason: "CONC-1 was found pass"},
+		},
+		Correct: []record.CaughtBy{{Clause: "RATE-9", Scenario: "more at once", At: "features/request_rate.feature:90"}},
+	}
+	var b bytes.Buffer
+	require.NoError(t, render.SelfTest(&b, st))
+	golden(t, "selftest.txt", b.Bytes())
+}
