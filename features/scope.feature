@@ -55,7 +55,7 @@ Feature: Scope
     Scenario: all bad credentials get the same answer
       Given a user with tokens to spare
       When somebody sends valid requests with every kind of bad credentials
-      Then each got the generic 401
+      Then each was refused as unauthenticated
       And the answers differ in nothing but the request id
       And no token was spent
 
@@ -64,6 +64,6 @@ Feature: Scope
       Given a user with two keys and tokens to spare
       When their second key is revoked
       And somebody sends valid requests with no key and with that key
-      Then each got the generic 401
+      Then each was refused as unauthenticated
       And the answers differ in nothing but the request id
       And no token was spent

@@ -89,11 +89,11 @@ func ParseNeed(name string) (Need, error) {
 
 // Clause is one numbered sentence of the contract.
 type Clause struct {
-	ID       string
-	Level    Level
-	Needs    []Need // to see the whole clause; a scenario of it may need less
-	Group    string
-	Sentence string
+	ID       string `json:"id"`
+	Level    Level  `json:"level"`
+	Needs    []Need `json:"needs"` // to see the whole clause; a scenario of it may need less
+	Group    string `json:"group"`
+	Sentence string `json:"sentence"`
 }
 
 // Group is the clauses that share a heading.
