@@ -35,6 +35,10 @@ With --control it also speaks the control protocol, by which a test changes
 plans, moves the clock and holds requests. Its token goes into a file:
 --write-target leaves one beside the target file, --control-token-file anywhere.
 
+With --fault the server is wrong on purpose, in the one way that is named, to
+test a suite or a client against; --list-faults shows which ways there are. Such
+a server says so in its first line and stays on loopback.
+
 A plan table for --plans looks like this:
 
   plans:
@@ -46,7 +50,9 @@ type serveFlags struct {
 	users                  int
 	apiLog, plans          string
 	writeTarget, tokenFile string
+	fault                  faultFlag
 	allowRemote            bool
+	listFaults             bool
 }
 
 func serveVerb(w world) *cobra.Command {
@@ -67,12 +73,18 @@ func serveVerb(w world) *cobra.Command {
 	flags.StringVar(&f.plans, "plans", "", "read the plan table from `FILE` (YAML)")
 	flags.StringVar(&f.writeTarget, "write-target", "", "write a target file for the other verbs to `FILE`, and keys and token beside it")
 	flags.StringVar(&f.tokenFile, "control-token-file", "", "write the control token to `FILE`, readable by its owner alone")
+	flags.Var(&f.fault, "fault", "be wrong on purpose, in the way called `NAME`")
+	flags.BoolVar(&f.listFaults, "list-faults", false, "list what --fault accepts and stop")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "let other machines reach what listens; there is no TLS")
 	return c
 }
 
 // serve runs until ctx is done.
 func serve(ctx context.Context, f serveFlags, w world) error {
+	if f.listFaults {
+		listFaults(w.stdout)
+		return nil
+	}
 	cfg, err := f.config()
 	if err != nil {
 		return err
@@ -95,6 +107,7 @@ func serve(ctx context.Context, f serveFlags, w world) error {
 	if err := f.leaveFiles(s); err != nil {
 		return err
 	}
+	f.announceFault(w.stdout)
 	announce(s, cfg, w)
 	select {
 	case <-ctx.Done():
@@ -124,11 +137,13 @@ func (f serveFlags) config() (server.Config, error) {
 	case f.users == 0 && f.writeTarget != "" && f.control == "":
 		return cfg, errors.New("--write-target needs users or --control: a target without either cannot be asked anything")
 	}
-	var err error
 	if f.plans != "" {
-		cfg.Plans, err = server.ReadPlans(f.plans)
+		var err error
+		if cfg.Plans, err = server.ReadPlans(f.plans); err != nil {
+			return cfg, err
+		}
 	}
-	return cfg, err
+	return cfg, f.applyFault(&cfg)
 }
 
 // leaveFiles writes what was asked for. The token file comes first, so that

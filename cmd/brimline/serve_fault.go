@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/invoicespec/brimline/reference/fault"
+	"github.com/invoicespec/brimline/reference/server"
+)
+
+// faultFlag is a fault by its name. It refuses the empty name too: a script
+// that lost the name must not end up with a server that is right.
+type faultFlag struct{ fault.Fault }
+
+func (f *faultFlag) String() string { return f.Name }
+func (f *faultFlag) Type() string   { return "string" }
+
+func (f *faultFlag) Set(name string) (err error) {
+	f.Fault, err = fault.ByName(name)
+	return err
+}
+
+// applyFault makes the server that cfg describes a wrong one, if that is asked
+// for. Nobody but who started it may meet one.
+func (f serveFlags) applyFault(cfg *server.Config) error {
+	if f.fault.Apply != nil && f.allowRemote {
+		return errors.New("--fault and --allow-remote exclude each other: a server that is wrong on purpose stays on loopback")
+	}
+	cfg.Alter = f.fault.Apply
+	return nil
+}
+
+// announceFault says before all else that the server is wrong.
+func (f serveFlags) announceFault(w io.Writer) {
+	if f.fault.Apply != nil {
+		fmt.Fprintf(w, "WRONG ON PURPOSE: %s breaks %s, %s\n", f.fault.Name, f.fault.Clause, f.fault.Wrong)
+	}
+}
+
+// listFaults prints every fault there is.
+func listFaults(w io.Writer) {
+	for _, t := range fault.Tables() {
+		fmt.Fprintln(w, t.Title)
+		for _, f := range t.Faults {
+			fmt.Fprintf(w, "  %-26s  %-8s  %s\n", f.Name, f.Clause, f.Wrong)
+		}
+	}
+}
