@@ -1,0 +1,169 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// RunFile is the name of a run's file in its folder.
+const RunFile = "run.json"
+
+// maxRunSize bounds what [ReadRun] takes: a hundred thousand users with room.
+const maxRunSize = 256 << 20
+
+// ErrRunThere says that a folder holds a run already.
+var ErrRunThere = errors.New("holds a run already")
+
+// ClaimRunFolder makes the folder if it is not there and refuses one that holds
+// a run.
+func ClaimRunFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, RunFile)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", dir, errors.Join(ErrRunThere, err))
+	}
+	return nil
+}
+
+// WriteRun writes a run into its folder, whole or not at all, and never over
+// another run.
+func WriteRun(dir string, r Run) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if err := ClaimRunFolder(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, RunFile+".*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(json.NewEncoder(f).Encode(r), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, RunFile))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// ReadRun reads the run in a folder. One whose figures do not add up is refused,
+// never read in part.
+func ReadRun(dir string) (Run, error) {
+	path := filepath.Join(dir, RunFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return Run{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRunSize+1))
+	if err != nil {
+		return Run{}, err
+	}
+	if len(data) > maxRunSize {
+		return Run{}, fmt.Errorf("%s: more than %d bytes", path, maxRunSize)
+	}
+	var r Run
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Run{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := r.Check(); err != nil {
+		return Run{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// Check says which figures do not add up.
+func (r Run) Check() error {
+	if r.Schema != RunSchema {
+		return fmt.Errorf("schema is %q, want %q", r.Schema, RunSchema)
+	}
+	users := map[string]*RunPlan{} // by plan: what the users have in sum
+	for _, u := range r.Users {
+		p := users[u.Plan]
+		if p == nil {
+			p = &RunPlan{}
+			users[u.Plan] = p
+		}
+		p.Users++
+		p.Sent += u.Sent
+		p.Admitted += u.Admitted
+		p.RejectedRate += u.RejectedRate
+		p.RejectedConcurrency += u.RejectedConcurrency
+		p.Missing += u.Missing
+		p.RateJudged.Undue += u.Undue
+	}
+	for _, p := range r.Plans {
+		of := users[p.Plan]
+		if of == nil {
+			of = &RunPlan{}
+		}
+		delete(users, p.Plan)
+		if err := p.check(*of); err != nil {
+			return fmt.Errorf("plan %s: %w", p.Plan, err)
+		}
+	}
+	if len(users) > 0 {
+		return errors.New("users are on plans that are not listed")
+	}
+	return nil
+}
+
+func (p RunPlan) check(users RunPlan) error {
+	sum := func(list []Count) (n int64) {
+		for _, c := range list {
+			n += c.N
+		}
+		return n
+	}
+	answers := p.Admitted + p.RejectedRate + p.RejectedConcurrency + p.RejectedAnonymous + p.Unauthenticated +
+		p.ConfigUnavailable + sum(p.OtherStatuses) + sum(p.TransportErrors)
+	timed := int64(0)
+	for _, l := range p.Latency {
+		timed += l.FromSend.Count
+	}
+	for _, e := range []struct {
+		name        string
+		whole, part int64
+	}{
+		{"planned and what became of it", p.Planned, p.Offered + p.Unsent},
+		{"offered and what became of it", p.Offered, p.Sent + p.Dropped + p.HeldOff},
+		{"sent and answers", p.Sent, answers},
+		{"sent and latencies", p.Sent, timed},
+		{"rejected_rate and its judgment", p.RejectedRate, p.RateJudged.Sum()},
+		{"rejected_concurrency and its judgment", p.RejectedConcurrency, p.ConcurrencyJudged.Sum()},
+		{"users and users listed", p.Users, users.Users},
+		{"sent and sent by users", p.Sent, users.Sent},
+		{"admitted and admitted users' requests", p.Admitted, users.Admitted},
+		{"rejected_rate and that of users", p.RejectedRate, users.RejectedRate},
+		{"rejected_concurrency and that of users", p.RejectedConcurrency, users.RejectedConcurrency},
+		{"undue and that of users", p.RateJudged.Undue + p.ConcurrencyJudged.Undue, users.RateJudged.Undue},
+		{"missing and that of users", p.Missing, users.Missing},
+	} {
+		if e.whole != e.part {
+			return fmt.Errorf("%s do not add up: %d and %d", e.name, e.whole, e.part)
+		}
+	}
+	s := p.PerSecond
+	for _, list := range [][]int64{s.Sent, s.Admitted, s.RejectedRate, s.RejectedConcurrency, s.Dropped} {
+		if len(list) != len(s.Due) {
+			return errors.New("per_second has lists of different lengths")
+		}
+	}
+	if slices.Min(append([]int64{p.Planned, p.Offered, p.Sent, p.Dropped, p.HeldOff, p.Unsent, p.Admitted}, s.Sent...)) < 0 {
+		return errors.New("a count is negative")
+	}
+	return nil
+}
+
+// Sum is how many were judged.
+func (j Judged) Sum() int64 { return j.Due + j.Undue + j.Undecided }
