@@ -1,6 +1,7 @@
 package accesslog_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,10 @@ func TestLongLines(t *testing.T) {
 			}
 		})
 	}
+	t.Run("one after another", func(t *testing.T) {
+		other := strings.Replace(long(300_000), "192.0.2.9", "192.0.2.10", 1)
+		require.Equal(t, 2, read(t, accesslog.Options{}, long(300_000), other).Pools)
+	})
 	t.Run("as the last line", func(t *testing.T) {
 		q := read(t, accesslog.Options{}, good("192.0.2.8", 0), long(2_000_000)).Quality
 		require.EqualValues(t, 1, count(q.Dropped, "longer than 1 MiB"))
@@ -224,8 +229,10 @@ func TestTotalsAddUp(t *testing.T) {
 // allinurl/goaccess#334, #608: a file that is read twice is counted twice.
 func TestFileGivenTwice(t *testing.T) {
 	path := writeFile(t, "access.log", []byte(good("192.0.2.7", 0)))
-	_, err := accesslog.Read(t.Context(), []accesslog.Source{accesslog.File(path), accesslog.File(path + "/../access.log")}, accesslog.Options{})
-	require.Error(t, err)
+	link := path + ".link"
+	require.NoError(t, os.Symlink(path, link))
+	_, err := accesslog.Read(t.Context(), []accesslog.Source{accesslog.File(path), accesslog.File(link)}, accesslog.Options{})
+	require.ErrorContains(t, err, "given twice")
 	other := writeFile(t, "access.log.1", []byte(good("192.0.2.7", 1)))
 	_, err = accesslog.Read(t.Context(), []accesslog.Source{accesslog.File(path), accesslog.File(other), accesslog.File(path)}, accesslog.Options{})
 	require.ErrorContains(t, err, "given twice")

@@ -151,7 +151,7 @@ func shapeOf(b []byte) shape {
 			return extra
 		}
 		off += end + 1
-		if off < len(b) && quoted > 0 && b[off] != ' ' {
+		if off < len(b) && b[off] != ' ' {
 			return extra
 		}
 	}
@@ -182,7 +182,7 @@ func closing(b []byte) int {
 // inScope reports whether a request target lies at or below prefix, which has no
 // slash at its end. Scheme and host of an absolute target are passed over.
 func inScope(target []byte, prefix string) bool {
-	if i := bytes.Index(target, []byte("://")); i > 0 && target[0] != '/' {
+	if i := bytes.Index(target, []byte("://")); i >= 0 && target[0] != '/' {
 		target = target[i+3:]
 		slash := bytes.IndexByte(target, '/')
 		if slash < 0 {

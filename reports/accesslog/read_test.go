@@ -3,6 +3,7 @@ package accesslog_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -171,6 +172,14 @@ func TestEntriesAreSortedStably(t *testing.T) {
 	require.Equal(t, []uint32{1, 3, 4, 0, 2}, order)
 	require.EqualValues(t, 2, log.Quality.MostPerSecond)
 	require.Equal(t, 0.8, log.Quality.TieShare)
+
+	var lines []string
+	for i := range 200 {
+		lines = append(lines, good(fmt.Sprintf("192.0.2.%d", i), 1-i%2))
+	}
+	for i, a := range read(t, accesslog.Options{}, lines...).Attempts {
+		require.EqualValues(t, (2*i+1)%200-i/100, a.Pool)
+	}
 }
 
 func TestQuality(t *testing.T) {

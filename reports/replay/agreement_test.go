@@ -31,8 +31,10 @@ type recorder struct {
 	log     []contract.LogEntry // in the order in which requests ended
 }
 
-func newRecorder(t require.TestingT) *recorder {
-	c := clock.NewFrozen(time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC))
+func newRecorder(t require.TestingT) *recorder { return newRecorderAt(t, 0) }
+
+func newRecorderAt(t require.TestingT, later time.Duration) *recorder {
+	c := clock.NewFrozen(time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC).Add(later))
 	return &recorder{t: t, clock: c, limiter: limiter.NewLocal(c, limiter.Config{})}
 }
 
@@ -213,8 +215,7 @@ func TestMissingEntriesProveNothing(t *testing.T) {
 
 func TestRestartRefillsEveryBucket(t *testing.T) {
 	a := allowance(t, 10, 3, 20)
-	first, second := newRecorder(t), newRecorder(t)
-	second.clock.Advance(time.Second)
+	first, second := newRecorder(t), newRecorderAt(t, time.Second)
 	for i := range 4 {
 		first.request(fmt.Sprintf("first-%d", i), "alice", a)
 		second.request(fmt.Sprintf("second-%d", i), "alice", a)
@@ -231,6 +232,24 @@ func TestRestartRefillsEveryBucket(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, what.Rejected, "what would have been is not about restarts")
 	require.Contains(t, what.Assumed, "2 server processes one after another; no restart refills a bucket")
+}
+
+// What one run lacks excuses nothing in the next.
+func TestMissingEntriesOfAnEarlierRun(t *testing.T) {
+	a := allowance(t, 10, 3, 20)
+	first, second := newRecorder(t), newRecorderAt(t, time.Second)
+	for i := range 3 {
+		first.request(fmt.Sprintf("first-%d", i), "alice", a)
+		second.request(fmt.Sprintf("second-%d", i), "alice", a)
+	}
+	first.endAll()
+	second.endAll()
+	second.log[0].Decision.Level++
+	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, append(first.log[1:], second.log...))), replay.Question{})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, r.Agreement.Missing)
+	require.EqualValues(t, 1, r.Agreement.Untold)
+	require.Equal(t, "second-0", r.Agreement.First.RequestID)
 }
 
 // Levels and allowances that no server can have recorded are disagreements, not

@@ -65,6 +65,8 @@ func TestBurstNeeded(t *testing.T) {
 		{"a pause empties the meter, not more", 60, []int64{0, 0, 3600 * second, 3600 * second}, 2},
 		{"a step back drains nothing", 60, []int64{10 * second, 0, 10 * second}, 3},
 		{"nothing drains before the first", 60, []int64{math.MinInt64, math.MinInt64}, 2},
+		{"a microsecond before the meter is empty", 7, []int64{0, 8_571_428}, 1 + 4.0/60_000_000},
+		{"and when it is", 7, []int64{0, 8_571_429}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, float64(burstNeeded(c.times, c.rate))/float64(bucket.Token))
@@ -78,7 +80,8 @@ func TestQuantilesAreByNearestRank(t *testing.T) {
 		peaks = append(peaks, (100-i)*bucket.Token)
 	}
 	require.Equal(t, record.Needs{Rate: 7, P50: 50, P90: 90, P95: 95, P99: 99, Max: 100}, needs(7, slices.Clone(peaks)))
-	require.Equal(t, record.Needs{Rate: 7, P50: 51, P90: 91, P95: 96, P99: 100, Max: 101}, needs(7, append(peaks, 101*bucket.Token)))
+	require.Equal(t, record.Needs{Rate: 7, P50: 51, P90: 91, P95: 96, P99: 100, Max: 101}, needs(7, append(slices.Clone(peaks), 101*bucket.Token)))
+	require.Equal(t, record.Needs{Rate: 7, P50: 50, P90: 90, P95: 95, P99: 99, Max: 99}, needs(7, slices.Clone(peaks[1:])))
 	require.Equal(t, record.Needs{Rate: 7, P50: 2, P90: 2, P95: 2, P99: 2, Max: 2}, needs(7, []int64{2 * bucket.Token}))
 }
 
