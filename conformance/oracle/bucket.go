@@ -3,61 +3,154 @@ package oracle
 import "github.com/invoicespec/brimline/conformance/contract"
 
 // Bucket is what is known of one user's bucket. It wants one request at a time
-// of that user, and nobody else on that user; it is not safe for concurrent use.
+// of that user, or [Bucket.JudgeParallel], and nobody else on that user; it is
+// not safe for concurrent use.
 type Bucket struct {
-	allowance Allowance
-	lo, hi    int64
+	was   Allowance // what kept was settled under
+	is    Allowance // what the next request is decided under
+	kept  kept
+	last  Span // in which the latest decision fell
+	past  past
+	doubt *doubt // nil: none
+	vague bool   // nothing is known, not even under which allowance it is settled
+}
+
+// kept is what is known after a decision that fell somewhere in a span: two
+// lines that rise with the rate, one that the level is never below and one that
+// it is never above. They are kept by where they are at opposite ends of the
+// span, lo at its end and hi at its beginning, so that the width of many spans
+// does not add up.
+type kept struct{ lo, hi int64 }
+
+// past is what the choice of a clause to blame depends on, and nothing else.
+type past struct {
+	asked      bool      // a request was judged before
+	from       Allowance // the allowance before a change that no answer has shown yet; zero: none
+	kind       kind      // of the latest answer
+	status     int
+	retryAfter contract.Number
+	reset      contract.Number
+	rejections int64 // rate rejections in a row, up to the latest answer
+	fullRun    bool  // no rate rejection since the bucket was certainly full
+	promised   bool  // that full bucket was there since a RateLimit-Reset had said so
+	lies       bool  // RateLimit-Remaining was found to be wrong by itself
+	blamed     []string
 }
 
 // NewFull is the bucket of a user who is known to be rested.
 func NewFull(a Allowance) *Bucket {
-	return &Bucket{allowance: a, lo: a.Burst * Token, hi: a.Burst * Token}
+	return &Bucket{was: a, is: a, kept: kept{a.full(), a.full()}, past: past{fullRun: true}}
 }
 
-// NewUnknown is the bucket of a user whose past is not known.
-func NewUnknown(a Allowance) *Bucket { return &Bucket{allowance: a, hi: a.Burst * Token} }
+// NewUnknown is the bucket of a user of whom nothing is known up to an instant.
+func NewUnknown(a Allowance, instant int64) *Bucket {
+	return &Bucket{was: a, is: a, kept: kept{0, a.full()}, last: Span{instant, instant}, past: past{asked: true}}
+}
 
 // Allowance is what the user's next request is decided under.
-func (b *Bucket) Allowance() Allowance { return b.allowance }
-
-// Judge takes in one answer and says which clauses it breaks. A concurrency
-// rejection, a 4xx and a 5xx of the engine have spent a token like a success; a
-// 401 and a configuration failure (503) have not.
-func (b *Bucket) Judge(a contract.Answer, s Span) []Finding { return nil }
-
-// JudgeParallel takes in simultaneous requests, of which only the bounds are
-// known: no more tokens were spent than the bucket can have held and gained from
-// the first send to the last answer, and none was refused while one was
-// certainly there (RATE-9). It returns one claim per sample still in flight, in
-// their order.
-func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) { return nil, nil }
-
-// Spend takes in a request that was seen to be in flight, so its token is spent
-// although its answer is still to come.
-func (b *Bucket) Spend(s Span) (Claim, []Finding) { return Claim{}, nil }
-
-// Lose takes in a request that got no answer: its token may be spent or not.
-func (b *Bucket) Lose(s Span) {}
+func (b *Bucket) Allowance() Allowance { return b.is }
 
 // Change puts the user on another allowance from the next request on: time until
 // then is paid at the old rate and the share of the burst is kept (CHG-1 to
 // CHG-3). Of several changes between two requests the last one counts.
-func (b *Bucket) Change(a Allowance) {}
+func (b *Bucket) Change(a Allowance) {
+	b.is, b.past.from = a, Allowance{}
+	if a != b.was {
+		b.past.from, b.past.fullRun = b.was, false
+	}
+}
 
-// Level is the range of units held after the last answer.
-func (b *Bucket) Level() (lo, hi int64) { return b.lo, b.hi }
+// Level is the range of units held when the last answer was complete.
+func (b *Bucket) Level() (lo, hi int64) {
+	return b.kept.lo, min(b.was.full(), b.kept.hi+gain(b.was.RequestsPerMinute, b.last.To-b.last.From))
+}
 
 // LevelAt is the range of units held at an instant not before the last answer,
 // under the allowance of the next request.
-func (b *Bucket) LevelAt(instant int64) (lo, hi int64) { return b.lo, b.hi }
+func (b *Bucket) LevelAt(instant int64) (lo, hi int64) {
+	l, _ := b.at(Span{instant, instant})
+	return l.lo, l.hi
+}
 
-// Width is hi - lo of [Bucket.Level].
-func (b *Bucket) Width() int64 { return b.hi - b.lo }
+// Width is how far apart the two ends of [Bucket.Level] are.
+func (b *Bucket) Width() int64 {
+	lo, hi := b.Level()
+	return hi - lo
+}
 
 // WaitFor is the microseconds after the last answer until so many tokens are
-// certainly there, at most the burst.
-func (b *Bucket) WaitFor(tokens int64) int64 { return 0 }
+// certainly there for the next request. More than the burst are never there:
+// then it is the time until the bucket is full.
+func (b *Bucket) WaitFor(tokens int64) int64 {
+	want := unscaled(min(tokens, b.is.Burst)*Token, b.is.Burst, b.was.Burst)
+	return max(0, roundUp(want-b.kept.lo, b.was.RequestsPerMinute))
+}
 
-// ShortOf is the longest wait, in microseconds after the last answer, for which
-// so many tokens are certainly not there yet; false: they may be there now.
-func (b *Bucket) ShortOf(tokens int64) (int64, bool) { return 0, false }
+// ShortOf is the longest time, in microseconds after the last answer, at which
+// so many tokens are certainly not there yet; false: they may be there already.
+func (b *Bucket) ShortOf(tokens int64) (int64, bool) {
+	want := unscaled(tokens*Token, b.is.Burst, b.was.Burst)
+	_, hi := b.Level()
+	if hi >= want {
+		return 0, false
+	}
+	return (want - 1 - hi) / b.was.RequestsPerMinute, true
+}
+
+// Lose takes in a request that got no answer: its token may be spent or not, but
+// not later than at the end of s. If it was the first one after a change, nothing
+// is known of the bucket until the next answer, however long one waits.
+func (b *Bucket) Lose(s Span) {
+	before, k := b.at(s)
+	vague := b.vague || b.is != b.was // a change may have reached the bucket or not
+	if before.hi >= Token {
+		k.lo = max(k.lo, Token) - Token
+	}
+	if vague {
+		k = kept{0, b.is.full()}
+	}
+	b.settle(s, k)
+	b.forget()
+	b.vague = vague
+}
+
+// forget drops what a request of unknown outcome makes worthless.
+func (b *Bucket) forget() {
+	b.past = past{asked: true, from: b.past.from, kind: unclear, fullRun: b.past.fullRun, lies: b.past.lies, blamed: b.past.blamed}
+	b.doubt = nil
+}
+
+// at is the range of levels with which a request is decided somewhere in s, and
+// what is kept of it if the request takes nothing.
+func (b *Bucket) at(s Span) (levels, kept) { return b.from(b.kept, s) }
+
+// from is at for something else than what is kept.
+func (b *Bucket) from(k kept, s Span) (levels, kept) {
+	full := b.was.full()
+	lo := func(instant int64) int64 {
+		return min(full, max(0, k.lo+gain(b.was.RequestsPerMinute, instant-b.last.To)))
+	}
+	hi := func(instant int64) int64 {
+		return min(full, k.hi+gain(b.was.RequestsPerMinute, instant-b.last.From))
+	}
+	met := levels{lo(s.From), hi(s.To)}
+	switch {
+	case b.vague:
+		return levels{0, b.is.full()}, kept{0, b.is.full()}
+	case b.is == b.was:
+		return met, kept{lo(s.To), hi(s.From)}
+	}
+	// The change bends both lines somewhere in s: keep what is right for any bend.
+	met = levels{scaled(met.lo, b.is.Burst, b.was.Burst), scaled(met.hi, b.is.Burst, b.was.Burst)}
+	return met, kept(met)
+}
+
+// elapsed is the least and the most time between the last decision and one in s.
+func (b *Bucket) elapsed(s Span) (least, most int64) {
+	return max(0, s.From-b.last.To), max(0, s.To-b.last.From)
+}
+
+// settle takes over what is known after a request that was decided in s.
+func (b *Bucket) settle(s Span, k kept) {
+	b.was, b.kept, b.last, b.vague = b.is, k, s, false
+}

@@ -1,0 +1,199 @@
+package oracle
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+// kind is what an answer says became of the request's token.
+type kind uint8
+
+const (
+	untouched   kind = iota // no bucket was asked: a 401, a configuration failure
+	spent                   // one token spent, whatever followed
+	concurrency             // one token spent, then rejected for want of a permit
+	rate                    // rejected for want of a token
+	unclear                 // a 429 that could be either, or no answer
+)
+
+// Judge takes in one answer and says which clauses it breaks. A concurrency
+// rejection, a 4xx and a 5xx of the engine have spent a token like a success; a
+// 401 and a configuration failure (503) have not.
+func (b *Bucket) Judge(a contract.Answer, s Span) []Finding {
+	before, left := b.at(s)
+	k, findings := classify(a, before, b.is)
+	if k == untouched {
+		return append(findings, bare(a)...)
+	}
+	sc := b.scene(a, k, before, left, s)
+	v := sc.view()
+	if b.doubt != nil {
+		v = b.reconsider(sc, s, v)
+	}
+	b.settle(s, v.kept)
+	b.remember(sc)
+	b.doubt = v.doubt
+	findings = append(findings, v.findings...)
+	for _, f := range findings {
+		b.past.blamed = append(b.past.blamed, f.Clause)
+	}
+	return findings
+}
+
+// doubt is kept where it was open whether a level or RateLimit-Remaining was
+// wrong and the level was blamed: the other story.
+type doubt struct {
+	kept    kept    // what the bucket holds if the header was wrong
+	offset  int64   // and by how much it is
+	finding Finding // and what was to be found then
+}
+
+// reconsider asks which of two stories explains this answer as well. Where only
+// that of a RateLimit-Remaining that is off does, the header is blamed after all.
+func (b *Bucket) reconsider(sc scene, s Span, v view) view {
+	old := *b.doubt
+	sc.before, sc.kept = b.from(old.kept, s)
+	other := sc.view()
+	if len(other.findings) > 0 {
+		sc.answer.Remaining.Value = max(0, sc.answer.Remaining.Value-old.offset)
+		other = sc.view()
+	}
+	switch {
+	case len(other.findings) > 0: // the other story is wrong
+	case len(v.findings) == 0: // both are possible
+		v.doubt = &doubt{kept: other.kept, offset: old.offset, finding: old.finding}
+	default:
+		b.past.lies = true
+		v = view{kept: other.kept, findings: []Finding{old.finding}}
+	}
+	return v
+}
+
+// Spend takes in a request that was seen to be in flight, so its token is spent
+// although its answer is still to come.
+func (b *Bucket) Spend(s Span) (Claim, []Finding) {
+	before, left := b.at(s)
+	sc := b.scene(contract.Answer{}, spent, before, left, s)
+	v := sc.outcome()
+	b.settle(s, v.kept)
+	b.remember(sc)
+	b.doubt = nil
+	return b.claim(sc, v), v.findings
+}
+
+// claim is the right to a judgment of the headers by what the bucket held.
+func (b *Bucket) claim(sc scene, left view) Claim {
+	return Claim{judge: func(a contract.Answer) []Finding {
+		k, findings := classify(a, levels{Token, sc.allowance.full()}, sc.allowance)
+		switch k {
+		case untouched:
+			return append(findings, bare(a)...)
+		case rate: // then what was witnessed was no spending
+			b.kept.hi = min(b.was.full(), b.kept.hi+Token)
+			return findings
+		}
+		sc.answer, sc.kind = a, k
+		left.findings = findings
+		return sc.headers(left).findings
+	}}
+}
+
+// remember keeps what blame will depend on.
+func (b *Bucket) remember(sc scene) {
+	p := &b.past
+	if sc.before.lo == sc.allowance.full() {
+		p.fullRun, p.promised = true, sc.resetOver
+	}
+	p.asked = true
+	if sc.answer.Limit.State == contract.Good {
+		p.from = Allowance{}
+	}
+	p.kind, p.status = sc.kind, sc.answer.Status
+	p.retryAfter, p.reset = sc.answer.RetryAfter, sc.answer.Reset
+	if sc.kind == rate {
+		p.rejections++
+		p.fullRun = false
+	} else {
+		p.rejections = 0
+	}
+}
+
+// classify says what an answer means for the bucket, and where its status and
+// error code do not go together.
+func classify(a contract.Answer, before levels, al Allowance) (kind, []Finding) {
+	code := a.Body.ErrorCode.Value
+	switch {
+	case a.Status == http.StatusUnauthorized, code == contract.CodeConfigUnavailable:
+		return untouched, nil
+	case code == contract.CodeRateLimited && disguised(a, before):
+		return concurrency, []Finding{wrongCode("CONC-1", contract.CodeConcurrencyLimited, a, before, al)}
+	case code == contract.CodeRateLimited && a.Status != http.StatusTooManyRequests:
+		return rate, []Finding{wrongStatus("ERR-3", a, before, al)}
+	case code == contract.CodeRateLimited:
+		return rate, nil
+	case code == contract.CodeConcurrencyLimited && a.Status != http.StatusTooManyRequests:
+		return concurrency, []Finding{wrongStatus("CONC-1", a, before, al)}
+	case code == contract.CodeConcurrencyLimited:
+		return concurrency, nil
+	case a.Status != http.StatusTooManyRequests:
+		return spent, nil
+	case before.hi < Token:
+		return rate, []Finding{wrongCode("ERR-3", contract.CodeRateLimited, a, before, al)}
+	case before.lo >= Token:
+		return concurrency, []Finding{wrongCode("CONC-1", contract.CodeConcurrencyLimited, a, before, al)}
+	}
+	return unclear, []Finding{wrongCode("ERR-3", contract.CodeRateLimited+" or "+contract.CodeConcurrencyLimited, a, before, al)}
+}
+
+// disguised reports whether an answer calls itself a rate rejection, though a
+// token was there and its headers show that it was spent.
+func disguised(a contract.Answer, before levels) bool {
+	return before.lo >= Token && a.Remaining.State == contract.Good && a.Remaining.Value > 0 &&
+		before.spent().remaining().has(a.Remaining.Value)
+}
+
+func wrongCode(clause, expected string, a contract.Answer, before levels, al Allowance) Finding {
+	got := a.Body.ErrorCode.Value
+	if got == "" {
+		got = a.Body.ErrorCode.State.String()
+	}
+	return Finding{Clause: clause, Field: contract.MemberErrorCode, Expected: expected, Ground: al.held(before), Got: got,
+		Consequence: "a client cannot tell which limit it met"}
+}
+
+func wrongStatus(clause string, a contract.Answer, before levels, al Allowance) Finding {
+	return Finding{Clause: clause, Field: "status", Expected: "429", Ground: al.held(before), Got: fmt.Sprint(a.Status),
+		Consequence: "a client does not see that it met a limit"}
+}
+
+// bare finds RateLimit headers where there is no bucket to describe.
+func bare(a contract.Answer) []Finding {
+	clause, ground := "CFG-4", "no allowance could be resolved"
+	if a.Status == http.StatusUnauthorized {
+		clause, ground = "AUTH-1", "nobody was authenticated"
+	}
+	var findings []Finding
+	for _, h := range rateLimitHeaders(a) {
+		if h.State != contract.Absent {
+			findings = append(findings, Finding{Clause: clause, Field: h.name, Expected: "absent", Ground: ground, Got: h.String(),
+				Consequence: "it describes a bucket that is not the caller's"})
+		}
+	}
+	return findings
+}
+
+type header struct {
+	name string
+	contract.Number
+}
+
+func rateLimitHeaders(a contract.Answer) []header {
+	return []header{{contract.HeaderLimit, a.Limit}, {contract.HeaderRemaining, a.Remaining}, {contract.HeaderReset, a.Reset}}
+}
+
+// held says in words what a bucket held.
+func (a Allowance) held(l levels) string {
+	return fmt.Sprintf("the bucket held %s, %d a minute", l, a.RequestsPerMinute)
+}

@@ -1,0 +1,121 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+// JudgeParallel takes in simultaneous requests, of which only the bounds are
+// known: no more tokens were spent than the bucket can have held and gained from
+// the first send to the last answer, and none was refused while one was
+// certainly there (RATE-9). It returns one claim per sample still in flight, in
+// their order.
+func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) {
+	c, findings := b.crowd(samples)
+	if len(c.asked) == 0 {
+		return nil, findings
+	}
+	// The first decision settles a change, so what refills before it does so at
+	// the old rate, and what refills after it at the new one.
+	start, _ := b.at(Span{c.whole.From, c.firstTo})
+	refill := gain(b.is.RequestsPerMinute, c.whole.To-c.whole.From)
+	findings = append(findings, b.bounds(c, start, refill)...)
+
+	full := b.is.full()
+	most := min(full, start.hi+refill)
+	after := levels{max(0, start.lo-(c.spent+c.unclear)*Token), most - c.spent*Token}
+	sc := b.scene(contract.Answer{}, spent, start, kept(start), c.whole)
+	sc.parallel = true
+	var claims []Claim
+	for _, one := range c.asked {
+		sc.kind = one.kind
+		own := levels{after.lo, most - Token}
+		if one.kind == rate {
+			own.hi = Token - 1
+		}
+		switch {
+		case one.Answer == nil:
+			claims = append(claims, b.claim(sc, view{after: own}))
+		case !own.empty():
+			sc.answer = *one.Answer
+			findings = append(findings, sc.headers(view{after: own}).findings...)
+		}
+	}
+
+	if c.rejected > 0 {
+		after.hi = min(after.hi, Token-1+refill)
+	}
+	after.hi = min(after.hi, full)
+	if after.empty() { // a finding says so already
+		after = levels{0, full}
+	}
+	b.settle(c.whole, kept(after))
+	b.forget()
+	b.past.fullRun = b.past.fullRun && c.rejected == 0
+	return claims, findings
+}
+
+// crowd is simultaneous requests, sorted by what became of their tokens.
+type crowd struct {
+	asked                    []judged // those for which the bucket was asked
+	whole                    Span     // all their spans
+	firstTo                  int64    // the end of the span that ends first
+	spent, rejected, unclear int64
+}
+
+type judged struct {
+	Sample
+	kind kind
+}
+
+func (b *Bucket) crowd(samples []Sample) (crowd, []Finding) {
+	var c crowd
+	var findings []Finding
+	for _, s := range samples {
+		k := spent
+		if s.Answer != nil {
+			// Of one among many it is open whether a token was there.
+			var wrong []Finding
+			k, wrong = classify(*s.Answer, levels{0, b.is.full()}, b.is)
+			findings = append(findings, wrong...)
+		}
+		switch k {
+		case untouched:
+			findings = append(findings, bare(*s.Answer)...)
+			continue
+		case spent, concurrency:
+			c.spent++
+		case rate:
+			c.rejected++
+		case unclear:
+			c.unclear++
+		}
+		if len(c.asked) == 0 {
+			c.whole, c.firstTo = s.Span, s.Span.To
+		}
+		c.whole = Span{min(c.whole.From, s.Span.From), max(c.whole.To, s.Span.To)}
+		c.firstTo = min(c.firstTo, s.Span.To)
+		c.asked = append(c.asked, judged{s, k})
+	}
+	return c, findings
+}
+
+// bounds checks the number of tokens spent against what was there.
+func (b *Bucket) bounds(c crowd, start levels, refill int64) []Finding {
+	most := (start.hi + refill) / Token
+	least := start.lo / Token
+	f := Finding{Clause: "RATE-9", Also: []string{"RATE-1"}, Field: "tokens",
+		Ground: fmt.Sprintf("%s, and at most %s came back meanwhile", b.is.held(start), levels{refill, refill})}
+	switch {
+	case c.spent > most:
+		f.Expected, f.Got = fmt.Sprintf("at most %d spent", most), fmt.Sprintf("%d spent", c.spent)
+		f.Consequence = "simultaneous requests share a token"
+	case c.rejected > 0 && c.spent+c.unclear < least:
+		f.Expected, f.Got = fmt.Sprintf("at least %d spent before any rejection", least), fmt.Sprintf("%d spent, %d rejected", c.spent, c.rejected)
+		f.Consequence = "simultaneous requests lose tokens"
+	default:
+		return nil
+	}
+	return []Finding{f}
+}

@@ -1,0 +1,275 @@
+package oracle
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+// scene is one answer with all that its judgment depends on.
+type scene struct {
+	allowance Allowance
+	answer    contract.Answer
+	kind      kind
+	before    levels // what the request met
+	kept      kept   // the same, as the bucket keeps it
+	past      past
+	least     int64 // microseconds since the last decision, at the least
+	gained    int64 // units that can have refilled since then, at the most
+	resetOver bool  // the last answer's Reset is over
+	retryOver bool  // the last rejection's Retry-After is over
+	parallel  bool  // one of several at once, of which only bounds are known
+}
+
+func (b *Bucket) scene(a contract.Answer, k kind, before levels, left kept, s Span) scene {
+	least, most := b.elapsed(s)
+	return scene{
+		allowance: b.is, answer: a, kind: k, before: before, kept: left, past: b.past,
+		least: least, gained: gain(b.was.RequestsPerMinute, most),
+		resetOver: over(b.past.reset, least),
+		retryOver: b.past.kind == rate && over(b.past.retryAfter, least),
+	}
+}
+
+// over reports whether the seconds that a header promised have surely passed.
+func over(n contract.Number, micros int64) bool {
+	return n.State == contract.Good && n.Value <= micros/1_000_000
+}
+
+// view is how one request looks, given what the bucket held before it.
+type view struct {
+	after    levels // what is left
+	kept     kept   // the same, as the bucket keeps it
+	findings []Finding
+	doubt    *doubt
+}
+
+// view judges the request.
+func (sc scene) view() view { return sc.headers(sc.outcome()) }
+
+// outcome says what the request left in the bucket, and whether what became of
+// it is possible at all.
+func (sc scene) outcome() view {
+	switch sc.kind {
+	case rate:
+		if after := sc.before.short(); !after.empty() {
+			return view{after: after, kept: sc.kept.short()}
+		}
+		return view{after: levels{0, Token - 1}, kept: kept{0, Token - 1}, findings: []Finding{sc.undue()}}
+	case unclear:
+		left := kept{sc.kept.spent().lo, max(sc.kept.spent().hi, sc.kept.short().hi)}
+		return view{after: levels{0, sc.allowance.full()}, kept: left}
+	}
+	if after := sc.before.spent(); !after.empty() {
+		return view{after: after, kept: sc.kept.spent()}
+	}
+	most := sc.allowance.full() - Token
+	return view{after: levels{0, most}, kept: kept{0, most}, findings: []Finding{sc.early()}}
+}
+
+// headers checks the headers against what the request left in the bucket, and
+// learns from them.
+func (sc scene) headers(v view) view {
+	v.findings = append(v.findings, sc.form()...)
+	a := sc.answer
+	if a.Limit.State == contract.Good && a.Limit.Value != sc.allowance.Burst {
+		v.findings = append(v.findings, sc.limit())
+	}
+	switch sc.kind {
+	case unclear:
+		return v
+	case rate:
+		if a.Remaining.State == contract.Good && a.Remaining.Value != 0 {
+			v.findings = append(v.findings, sc.wrong("HDR-3", contract.HeaderRemaining, "0", a.Remaining, v.after))
+		}
+		sc.weigh(&v, sc.readings(v.after, contract.HeaderReset, contract.HeaderRetryAfter))
+		return v
+	case concurrency:
+		v.findings = append(v.findings, sc.concurrencyRetryAfter()...)
+	}
+	readings := sc.readings(v.after, contract.HeaderRemaining)
+	if len(readings) == 1 && readings[0].right() && !sc.parallel {
+		// Learn from it, so that Reset has to fit it.
+		v.after, v.kept = v.after.and(readings[0].levels), v.kept.and(readings[0].levels)
+	}
+	sc.weigh(&v, append(readings, sc.readings(v.after, contract.HeaderReset)...))
+	return v
+}
+
+// reading is a header's value beside what it should have been.
+type reading struct {
+	name     string
+	number   contract.Number
+	expected values
+	levels   levels // that explain the number
+}
+
+func (r reading) right() bool { return r.expected.has(r.number.Value) }
+
+// off is how far the number is from what it should have been.
+func (r reading) off() int64 {
+	return r.number.Value - min(max(r.number.Value, r.expected.lo), r.expected.hi)
+}
+
+// readings is the headers of these names that can be read.
+func (sc scene) readings(after levels, names ...string) []reading {
+	al, a := sc.allowance, sc.answer
+	var rs []reading
+	for _, name := range names {
+		r := reading{name: name}
+		switch name {
+		case contract.HeaderRemaining:
+			r.number, r.expected, r.levels = a.Remaining, after.remaining(), al.readRemaining(a.Remaining.Value)
+		case contract.HeaderReset:
+			r.number, r.expected, r.levels = a.Reset, al.reset(after), al.readReset(a.Reset.Value)
+		case contract.HeaderRetryAfter:
+			r.number, r.expected, r.levels = a.RetryAfter, al.retryAfter(after), al.readRetryAfter(a.RetryAfter.Value)
+		}
+		if r.number.State == contract.Good {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// weigh says what is wrong with readings. Wrong ones that agree with each other
+// show a bucket whose level is wrong, and what is known of it afterwards is what
+// they claim; one that is wrong beside a right one is a wrong header. Where a
+// right RateLimit-Reset is too coarse to contradict a wrong RateLimit-Remaining,
+// it may be either.
+func (sc scene) weigh(v *view, readings []reading) {
+	claimed := levels{math.MinInt64, math.MaxInt64}
+	var wrong []reading
+	for _, r := range readings {
+		claimed = claimed.and(r.levels)
+		if !r.right() {
+			wrong = append(wrong, r)
+		}
+	}
+	if len(wrong) == 0 {
+		return
+	}
+	one := wrong[0]
+	single := sc.wrong(sc.headerClause(one), one.name, one.expected.String(), one.number, v.after)
+	certain := len(wrong) == len(readings)
+	eitherWay := one.name == contract.HeaderRemaining && !sc.past.lies && !sc.parallel
+	if claimed.empty() || !certain && !eitherWay {
+		v.findings = append(v.findings, single)
+		for _, r := range wrong[1:] {
+			v.findings = append(v.findings, sc.wrong(sc.headerClause(r), r.name, r.expected.String(), r.number, v.after))
+		}
+		return
+	}
+	v.findings = append(v.findings, sc.level(one, v.after, claimed))
+	if sc.parallel {
+		return
+	}
+	if !certain {
+		v.doubt = &doubt{kept: v.kept, finding: single, offset: one.off()}
+	}
+	most := sc.allowance.full()
+	if sc.kind == rate {
+		most = Token - 1
+	}
+	if c := claimed.and(levels{0, most}); !c.empty() {
+		v.after, v.kept = c, kept(c)
+	}
+}
+
+// headerClause is the clause that a single wrong header breaks.
+func (sc scene) headerClause(r reading) string {
+	switch {
+	case r.name == contract.HeaderReset:
+		return "HDR-4"
+	case r.name == contract.HeaderRetryAfter && sc.past.rejections > 0 && r.number.Value > sc.past.retryAfter.Value:
+		return "RATE-8" // it grew while nothing but rejections came
+	case r.name == contract.HeaderRetryAfter:
+		return "HDR-5"
+	case sc.kind == concurrency && r.number.Value < r.expected.lo && !sc.past.lies:
+		return "HDR-9"
+	}
+	return "HDR-3"
+}
+
+func (sc scene) wrong(clause, name, expected string, n contract.Number, after levels) Finding {
+	f := Finding{Clause: clause, Field: name, Expected: expected, Ground: sc.allowance.held(after), Got: n.String()}
+	f.Consequence = consequence(name, n.Value, expected)
+	if n.Value > sc.answer.Limit.Value && name == contract.HeaderRemaining && sc.answer.Limit.State == contract.Good {
+		f.Also = append(f.Also, "HDR-8")
+	}
+	return f
+}
+
+func consequence(name string, got int64, expected string) string {
+	var lo int64
+	_, _ = fmt.Sscan(expected, &lo)
+	switch low := got < lo; {
+	case name == contract.HeaderRemaining && low:
+		return "the client would hold back requests that are allowed"
+	case name == contract.HeaderRemaining:
+		return "the client would count on tokens that are not there"
+	case low && name == contract.HeaderRetryAfter:
+		return "the client would come back too early and be refused again"
+	case low:
+		return "the client would come back before the burst is there"
+	}
+	return "the client would wait longer than it has to"
+}
+
+func (sc scene) concurrencyRetryAfter() []Finding {
+	n := sc.answer.RetryAfter
+	if n.State == contract.Good && n.Value == 1 {
+		return nil
+	}
+	return []Finding{{Clause: "CONC-2", Field: contract.HeaderRetryAfter, Expected: "1", Ground: "the cap was full, not the bucket empty",
+		Got: n.String(), Consequence: "the client would not know when to come back"}}
+}
+
+// limit is the finding for a RateLimit-Limit that is not the burst.
+func (sc scene) limit() Finding {
+	f := Finding{Clause: "HDR-2", Field: contract.HeaderLimit, Expected: fmt.Sprint(sc.allowance.Burst),
+		Ground: fmt.Sprintf("the allowance has a burst of %d", sc.allowance.Burst), Got: sc.answer.Limit.String(),
+		Consequence: "the client would plan with a burst that it does not have"}
+	if sc.changed() && sc.answer.Limit.Value == sc.past.from.Burst {
+		f.Clause, f.Also = sc.changeClause(), []string{"HDR-2"}
+		f.Consequence = "the change has not reached the limiter"
+	}
+	return f
+}
+
+// form finds headers that are missing, doubled or no plain number.
+func (sc scene) form() []Finding {
+	hs := rateLimitHeaders(sc.answer)
+	if sc.kind == rate {
+		hs = append(hs, header{contract.HeaderRetryAfter, sc.answer.RetryAfter})
+	}
+	var findings []Finding
+	var missing []string
+	for _, h := range hs {
+		switch h.State {
+		case contract.Absent:
+			if h.name == contract.HeaderRetryAfter {
+				findings = append(findings, Finding{Clause: "HDR-5", Field: h.name, Expected: "present", Ground: "it is a rate rejection", Got: "absent",
+					Consequence: "the client does not know when to come back"})
+				continue
+			}
+			missing = append(missing, h.name)
+		case contract.Malformed, contract.Doubled:
+			f := Finding{Clause: "HDR-8", Field: h.name, Expected: "one plain decimal integer", Ground: "a client parses it as such",
+				Got: h.State.String() + ": " + h.String()}
+			switch {
+			case h.State == contract.Doubled:
+			case h.name == contract.HeaderRetryAfter:
+				f.Also = []string{"HDR-5"}
+			case h.name == contract.HeaderRemaining && sc.kind == rate:
+				f.Also = []string{"HDR-3"}
+			}
+			findings = append(findings, f)
+		}
+	}
+	if len(missing) > 0 {
+		findings = append(findings, sc.missing(missing))
+	}
+	return findings
+}
