@@ -12,8 +12,6 @@ type levels struct{ lo, hi int64 }
 
 func (l levels) empty() bool { return l.lo > l.hi }
 
-func (l levels) overlaps(m levels) bool { return !l.and(m).empty() }
-
 func (l levels) and(m levels) levels { return levels{max(l.lo, m.lo), min(l.hi, m.hi)} }
 
 // spent is what is left of l once a token was taken; empty if none can have been

@@ -14,11 +14,10 @@ import (
 // it is wrong in one way.
 type server struct {
 	oracle.Allowance
-	fault    string
-	level    *big.Rat // tokens; nil: never asked
-	at       int64
-	was      oracle.Allowance
-	lastRate int64 // the latest Retry-After plus what a fault adds
+	fault string
+	level *big.Rat // tokens; nil: never asked
+	at    int64
+	was   oracle.Allowance
 }
 
 // ask is what becomes of a request: its status when nothing stops it, and
