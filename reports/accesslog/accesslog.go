@@ -9,8 +9,8 @@
 // log for demonstrations.
 //
 // Memory is 16 bytes an entry, doubled while the log grows, plus each distinct
-// client's name; an API log takes about 200 bytes an entry. A line is at most
-// 1 MiB, a longer one is counted and skipped.
+// client's name; an API log takes some 300 bytes an entry. A line is at most
+// 1 MiB; a longer one is counted and skipped.
 package accesslog
 
 import (
@@ -24,8 +24,11 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// MaxEntries is the most entries that are read at once.
-const MaxEntries = 100_000_000
+// The most that is read at once.
+const (
+	MaxEntries = 100_000_000
+	MaxDecided = 20_000_000 // recorded decisions of an API log
+)
 
 // ErrNothing says that a log holds no entry.
 var ErrNothing = errors.New("no entries")
@@ -86,8 +89,8 @@ type Decided struct {
 const NoPool = ^uint32(0)
 
 // Read reads the sources as one log, in the order given: what two files both
-// hold counts twice, unless it is a decision of our own server. Its error names the
-// source, and is [ErrNothing] where one has lines but no entry, or all are
+// hold counts twice, unless it is a decision of our own server. Its error names
+// the source, and is [ErrNothing] where one has lines but no entry, or all are
 // empty.
 func Read(ctx context.Context, sources []Source, opt Options) (*Log, error) {
 	for i, s := range sources {

@@ -116,8 +116,8 @@ func (r *reading) source(ctx context.Context, s Source) error {
 			r.tally.dropped[why]++
 			continue
 		}
-		if r.tally.entries++; r.tally.entries > MaxEntries {
-			return fmt.Errorf("more than %d entries: replay a part of the log", MaxEntries)
+		if r.tally.entries++; r.tally.entries > MaxEntries || len(r.decided) > MaxDecided {
+			return fmt.Errorf("more than %d entries or %d decisions: replay a part of the log", MaxEntries, MaxDecided)
 		}
 	}
 	f := record.LogFile{

@@ -16,7 +16,7 @@ import (
 )
 
 // erddap reads the access log of a production data API, which is not part of
-// this repository; see docs for where to get it.
+// this repository.
 func erddap(t *testing.T) *accesslog.Log {
 	t.Helper()
 	folder := os.Getenv("BRIMLINE_DATA")

@@ -54,13 +54,12 @@ func Run(log *accesslog.Log, q Question) (record.Replay, error) {
 	if len(log.Attempts) == 0 {
 		return record.Replay{}, noAttempts(log)
 	}
-	result := describe(log, q)
+	result, pools := describe(log, q), grouped(log)
+	result.Users = pools.users()
 	if why := refusal(log, q); why != "" {
 		result.Refused = why
 		return result, &RefusedError{Why: why}
 	}
-	pools := grouped(log)
-	result.Users = pools.users()
 	if ours {
 		agreed, asRecorded := again(log, pools)
 		result.Agreement = &agreed

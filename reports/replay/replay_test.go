@@ -123,6 +123,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 	require.EqualError(t, err, "the log has no durations, so nothing can be said on concurrency")
 	require.Equal(t, err.Error(), r.Refused)
 	require.EqualValues(t, 150, r.Entries)
+	require.Equal(t, 1, r.Users)
 	require.Nil(t, r.Cell)
 
 	r, err = replay.Run(read(t, accesslog.Options{}, rewritten), ask(10, 10))
