@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/invoicespec/brimline/reports/record"
 )
@@ -45,7 +44,7 @@ func replayLog(b *strings.Builder, r record.Replay) {
 	line("span", "%s to %s UTC, %s; largest gap %s", l.First.Format(date), l.Last.Format(date),
 		length(l.Last.Sub(l.First).Seconds()), length(l.LargestGap))
 	line("stamps", "of %s, %s back in time; %s share their second with another, at most %d in one", resolution(l.ResolutionMicros),
-		steps(l.BackwardSteps), percent(l.TieShare), l.MostPerSecond)
+		count(l.BackwardSteps, "step"), percent(l.TieShare), l.MostPerSecond)
 	line("minutes", "%s of the entries in the fullest minute of the hour", percent(l.ConstantMinute))
 	line("status", "%s", countList(l.Statuses))
 	line("methods", "%s", countList(l.Methods))
@@ -97,7 +96,7 @@ func keptOddly(l record.LogQuality) string {
 func attempts(r record.Replay) string {
 	text := grouped(r.Attempts)
 	if r.Users > 0 {
-		text += fmt.Sprintf(" by %s users", grouped(int64(r.Users)))
+		text += " by " + count(int64(r.Users), "user")
 	}
 	if r.Scope != "" {
 		text += " below " + plainText(r.Scope)
@@ -112,7 +111,7 @@ func attempts(r record.Replay) string {
 }
 
 func replayAgreement(b *strings.Builder, a record.Agreed) {
-	fmt.Fprintf(b, "\n%s of %s decisions come out as recorded, in outcome and exact level", grouped(a.Agreed), grouped(a.Compared))
+	fmt.Fprintf(b, "\n%s of %s come out as recorded, in outcome and exact level", grouped(a.Agreed), count(a.Compared, "decision"))
 	if a.Runs > 1 {
 		fmt.Fprintf(b, " (%d server processes)", a.Runs)
 	}
@@ -142,13 +141,6 @@ func resolution(micros int64) string {
 	return "microseconds"
 }
 
-func steps(n int64) string {
-	if n == 1 {
-		return "1 step"
-	}
-	return grouped(n) + " steps"
-}
-
 func share(part, whole int64) float64 {
 	if whole == 0 {
 		return 0
@@ -164,7 +156,7 @@ func length(seconds float64) string {
 	case seconds >= 60:
 		return fmt.Sprintf("%.1f min", seconds/60)
 	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
+	return fmt.Sprintf("%.3g s", seconds)
 }
 
 func countList(list []record.Count) string {
