@@ -30,7 +30,7 @@ done
 
 # one_run CLOCK: a server of its own, one run of the suite, the server's end.
 one_run() {
-  local target=$dir/target.yaml server code=0
+  local target=$dir/target.yaml server check code=0
   rm -rf "$target" "$dir/out"
   bin/brimline serve --listen 127.0.0.1:0 --control 127.0.0.1:0 --clock "$1" \
     --write-target "$target" >"$dir/server.log" 2>&1 &
@@ -42,10 +42,14 @@ one_run() {
     fi
     sleep 0.1
   done
-  timeout 15m bin/brimline check --strict --target "$target" --out "$dir/out" >"$dir/check.log" 2>&1 || code=$?
+  # In the background and waited for, so that Ctrl-C need not wait for its end.
+  timeout 15m bin/brimline check --strict --target "$target" --out "$dir/out" >"$dir/check.log" 2>&1 &
+  check=$!
+  started+=("$check")
+  wait "$check" || code=$?
   kill "$server" 2>/dev/null || true
   wait "$server" || true
-  unset 'started[-1]'
+  started=("${started[@]:0:${#started[@]}-2}")
   [ "$code" -eq 0 ] && [ "$(count setup_failed)" -eq 0 ]
 }
 
