@@ -86,6 +86,9 @@ func (b *Bucket) WaitFor(tokens int64) int64 {
 	return max(0, roundUp(want-b.kept.lo, b.was.RequestsPerMinute))
 }
 
+// ReadyAt is the instant at which [Bucket.WaitFor] is over.
+func (b *Bucket) ReadyAt(tokens int64) int64 { return b.last.To + b.WaitFor(tokens) }
+
 // ShortOf is the longest time, in microseconds after the last answer, at which
 // so many tokens are certainly not there yet; false: they may be there already.
 func (b *Bucket) ShortOf(tokens int64) (int64, bool) {

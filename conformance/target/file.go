@@ -1,15 +1,26 @@
 package target
 
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/invoicespec/brimline/internal/strictyaml"
+)
+
 // File is a target file. Paths in it are relative to the folder it lies in.
 type File struct {
-	BaseURLs      []string             `yaml:"base-urls"`
+	BaseURLs      []string             `yaml:"base-urls"` // several: replicas on one pool, asked in turn
 	Credential    Credential           `yaml:"credential"`
-	KeysFile      string               `yaml:"keys-file,omitempty"`
+	KeysFile      string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
 	Operations    Operations           `yaml:"operations"`
-	OutsideQuotas []string             `yaml:"outside-quotas,omitempty"`
-	Allowances    map[string]Allowance `yaml:"allowances"`
+	OutsideQuotas []string             `yaml:"outside-quotas,omitempty"` // paths
+	Allowances    map[string]Allowance `yaml:"allowances"`               // by plan
 	Can           Can                  `yaml:"can,omitempty"`
 	Limits        Limits               `yaml:"limits,omitempty"`
+
+	folder string
 }
 
 // Credential says how a key goes into a request.
@@ -31,7 +42,7 @@ type Operation struct {
 	Headers  map[string]string `yaml:"headers,omitempty"`
 	Body     string            `yaml:"body,omitempty"`
 	BodyFile string            `yaml:"body-file,omitempty"`
-	Expect   int64             `yaml:"expect,omitempty"` // the status that says so; 200 for valid, 422 for invalid
+	Expect   int64             `yaml:"expect,omitempty"` // the status it ends with; 0: not given, so 200 for valid, 422 for invalid
 }
 
 // Allowance is what a plan allows.
@@ -43,28 +54,108 @@ type Allowance struct {
 
 // Can is what the target offers beyond plain HTTP.
 type Can struct {
-	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body stays in flight, and 100 Continue is answered once it is
+	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
 	Control       *ControlAddress `yaml:"control,omitempty"`
 }
 
 // ControlAddress is where the control protocol is spoken.
 type ControlAddress struct {
 	URL       string `yaml:"url"`
-	TokenFile string `yaml:"token-file"`
+	TokenFile string `yaml:"token-file"` // holds the token alone; nobody but its owner may read it
 }
 
 // Limits bound what a run may cost.
 type Limits struct {
-	MaxOperations int64 `yaml:"max-operations,omitempty"` // 0: not given, see [DefaultMaxOperations]
+	MaxOperations int64 `yaml:"max-operations,omitempty"` // 0: not given, so [DefaultMaxOperations]
 }
 
 // DefaultMaxOperations is the most operations charged where a target file does
 // not say.
 const DefaultMaxOperations = 10_000
 
-// ReadFile reads and checks a target file, and the bodies it names.
-func ReadFile(path string) (File, error) { return File{}, nil }
+// ReadFile reads and checks a target file. Its errors are one line each, which
+// names file, line, key and what is accepted.
+func ReadFile(path string) (File, error) {
+	var f File
+	doc, err := strictyaml.Read(path, &f)
+	if err != nil {
+		return File{}, err
+	}
+	f.folder = filepath.Dir(path)
+	for _, key := range []string{"limits.max-operations", "operations.valid.expect", "operations.invalid.expect"} {
+		// Zero stands for "not given" in memory, and for nothing in a file.
+		if doc.Has(key) && *f.number(key) == 0 {
+			return File{}, doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
+		}
+	}
+	if p := f.check(); p != nil {
+		return File{}, doc.Refuse(p.key, p.problem, p.accepted)
+	}
+	return f, nil
+}
+
+func (f *File) number(key string) *int64 {
+	switch key {
+	case "operations.valid.expect":
+		return &f.Operations.Valid.Expect
+	case "operations.invalid.expect":
+		return &f.Operations.Invalid.Expect
+	}
+	return &f.Limits.MaxOperations
+}
 
 // Write writes a target file and, beside it and named in it, the keys and the
-// control token, which nobody but the owner may read.
-func Write(path string, f File, keys []Key, token Secret) error { return nil }
+// control token, which nobody but the owner may read. Each file is replaced as a
+// whole, the target file last, so that whoever waits for it finds all of them.
+func Write(path string, f File, keys []Key, token Secret) error {
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	if len(keys) > 0 {
+		f.KeysFile = filepath.Base(stem) + ".keys"
+		if err := replace(stem+".keys", encodeKeys(keys), 0o600); err != nil {
+			return err
+		}
+	}
+	if f.Can.Control != nil {
+		f.Can.Control = &ControlAddress{URL: f.Can.Control.URL, TokenFile: filepath.Base(stem) + ".token"}
+		if err := replace(stem+".token", []byte(token.Reveal()+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	data, err := strictyaml.Encode(f)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return replace(path, data, 0o644)
+}
+
+// replace puts a file in place of whatever was there, so that a mode that was
+// too wide does not survive.
+func replace(path string, data []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer os.Remove(tmp.Name()) // after the rename there is nothing to remove
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Chmod(mode)
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// in is the path of a file that the target file names.
+func (f File) in(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(f.folder, name)
+}

@@ -2,6 +2,8 @@ package target
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/oracle"
@@ -18,36 +20,337 @@ const (
 	PlaceResponse       Place = Place(control.PlaceResponse)
 )
 
+// witnessTimeout is how long a request may take to get to its place.
+const witnessTimeout = 15 * time.Second
+
 // CanHold reports whether requests can be held at a place.
-func (t *Target) CanHold(p Place) bool { return false }
+func (t *Target) CanHold(p Place) bool {
+	if p == PlaceUpload {
+		return t.file.Can.StalledUpload
+	}
+	return t.control.has(control.FeatureGates)
+}
+
+// Held is a request in flight. End it with Finish, Await, Drop or Reset; whoever
+// returns its user ends it too.
+type Held struct {
+	*flight
+	user  *User
+	place Place
+	round int // of the gate that holds it
+
+	continued chan struct{} // closed when 100 Continue has come
+	result    chan arrival  // what came in the end
+	early     *arrival      // the same, if it came before a witness
+	ended     bool
+
+	claim    oracle.Claim
+	findings []oracle.Finding
+	released int64 // on the target's timeline; of one held at authentication
+}
+
+type arrival struct {
+	answer
+	err error
+}
+
+// Findings is what the oracle holds against the token that the request spent.
+func (h *Held) Findings() []oracle.Finding { return h.findings }
 
 // Hold sends a request and returns once it is seen to be in flight at the
 // place. Where it was answered instead, held is nil and the exchange is the
 // answer, judged like that of [Target.Send]; where neither could be seen in
 // time, the exchange's Err wraps [ErrNoWitness].
 func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, Exchange) {
-	return nil, Exchange{}
+	h := t.launch(ctx, u, []Request{r}, p)[0]
+	switch {
+	case h.exchange.Err != nil:
+		if h.sent {
+			u.Bucket.Lose(h.exchange.Span)
+		}
+	case h.early != nil:
+		h.exchange.Findings = u.Bucket.Judge(h.exchange.Answer, h.exchange.Span)
+	default:
+		if p != PlaceAuthentication { // where no token is spent yet
+			h.claim, h.findings = u.Bucket.Spend(h.exchange.Span)
+		}
+		u.flights.add(h)
+		return h, h.exchange
+	}
+	return nil, h.exchange
 }
 
 // HoldTogether is Hold for requests that leave at one moment. Exchanges are
 // those of the requests that were answered; held ones are in no order.
 func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Place) ([]*Held, []Exchange, []oracle.Finding) {
-	return nil, nil, nil
+	var held []*Held
+	var answered []Exchange
+	var samples []oracle.Sample
+	all := t.launch(ctx, u, rs, p)
+	for _, h := range all {
+		switch {
+		case h.exchange.Err != nil:
+			answered = append(answered, h.exchange)
+		case h.early != nil:
+			answered = append(answered, h.exchange)
+			samples = append(samples, oracle.Sample{Answer: &h.exchange.Answer, Span: h.exchange.Span})
+		default:
+			held = append(held, h)
+			u.flights.add(h)
+			if p != PlaceAuthentication {
+				samples = append(samples, oracle.Sample{Span: h.exchange.Span})
+			}
+		}
+	}
+	claims, findings := u.Bucket.JudgeParallel(samples)
+	for i, c := range claims {
+		held[i].claim = c
+	}
+	for _, h := range all {
+		if h.exchange.Err != nil && h.sent {
+			u.Bucket.Lose(h.exchange.Span)
+		}
+	}
+	return held, answered, findings
 }
 
-// Held is a request in flight. End it with Finish, Drop or Reset; whoever
-// returns its user ends it too.
-type Held struct{}
+// launch sends requests and waits until each is seen at the place, or was
+// answered, or could not be seen.
+func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) []*Held {
+	all := make([]*Held, len(rs))
+	for i, r := range rs {
+		all[i] = &Held{user: u, place: p, continued: make(chan struct{}), result: make(chan arrival, 1),
+			flight: &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}}
+	}
+	before, err := t.ready(ctx, u, rs, p)
+	if err != nil {
+		for _, h := range all {
+			h.exchange.Err = err
+		}
+		return all
+	}
+	each(len(rs), func(i int) { all[i].flight = t.prepare(ctx, u, rs[i], p == PlaceUpload) })
+	each(len(rs), func(i int) { all[i].start() })
+	within, cancel := context.WithTimeout(ctx, witnessTimeout)
+	defer cancel()
+	if p == PlaceUpload {
+		each(len(rs), func(i int) { all[i].seeContinue(within) })
+	} else {
+		t.seeWaiting(within, all, before)
+	}
+	return all
+}
 
-// Findings is what the oracle holds against the token that the request spent.
-func (h *Held) Findings() []oracle.Finding { return nil }
+// ready closes the gate that is to hold requests and returns how many wait there
+// already.
+func (t *Target) ready(ctx context.Context, u *User, rs []Request, p Place) (int, error) {
+	if !t.CanHold(p) {
+		return 0, fmt.Errorf("%w: to hold a request at %s", ErrUnsupported, p)
+	}
+	if p == PlaceUpload {
+		for _, r := range rs {
+			if len(r.Body) < 2 {
+				return 0, fmt.Errorf("%w: %s %s has no body that could be half sent", ErrUnsupported, r.Method, r.Path)
+			}
+		}
+		return 0, nil
+	}
+	if err := t.CloseGate(ctx, u, p); err != nil {
+		return 0, err
+	}
+	// One that was dropped may still wait there until the target has noticed.
+	waiting := 0
+	err := poll(ctx, func() (bool, error) {
+		var err error
+		waiting, err = t.waiting(ctx, u, p)
+		return waiting <= u.flights.at(p), err
+	})
+	return waiting, err
+}
+
+// start sends the request, without its body if that is what will hold it, and
+// waits in the background for what comes back.
+func (h *Held) start() {
+	if h.conn == nil {
+		return
+	}
+	h.round = h.user.flights.round[h.place]
+	whole := h.message
+	if h.place == PlaceUpload {
+		h.message.body = nil
+	}
+	h.leave()
+	h.message = whole
+	go func() {
+		once := false
+		a, err := h.conn.read(h.message.method, h.t.time.atMost, func(status int) {
+			if status == 100 && !once {
+				once = true
+				close(h.continued)
+			}
+		})
+		h.result <- arrival{a, err}
+	}()
+}
+
+// answered reports whether the whole answer is there already.
+func (h *Held) answered() bool {
+	if h.early != nil {
+		return true
+	}
+	select {
+	case a := <-h.result:
+		h.early = &a
+		h.conn.Close()
+		h.take(a.answer, a.err)
+		return true
+	default:
+		return false
+	}
+}
+
+// seeContinue waits for the witness of a stalled upload, and then stalls it.
+func (h *Held) seeContinue(ctx context.Context) {
+	if h.conn == nil {
+		return
+	}
+	select {
+	case <-h.continued:
+		if h.answered() {
+			return
+		}
+		h.exchange.Span.To = h.t.time.atMost()
+		_, _ = h.conn.Write(h.message.body[:len(h.message.body)/2]) // an error shows in the answer
+	case a := <-h.result:
+		h.result <- a
+		h.answered()
+	case <-ctx.Done():
+		h.giveUp(fmt.Errorf("%w: no 100 Continue for %s %s", ErrNoWitness, h.exchange.Method, h.exchange.Path))
+	}
+}
+
+// seeWaiting waits until all requests that were not answered wait at their gate.
+func (t *Target) seeWaiting(ctx context.Context, all []*Held, before int) {
+	var flying []*Held
+	for _, h := range all {
+		if h.conn != nil {
+			flying = append(flying, h)
+		}
+	}
+	for wait := time.Millisecond; len(flying) > 0; wait = min(2*wait, 50*time.Millisecond) {
+		// In this order: one that was answered after it was counted may have been
+		// among those that waited.
+		var rest []*Held
+		for _, h := range flying {
+			if !h.answered() {
+				rest = append(rest, h)
+			}
+		}
+		flying = rest
+		if len(flying) == 0 {
+			return
+		}
+		waiting, err := t.waiting(ctx, flying[0].user, flying[0].place)
+		if err == nil && waiting-before >= len(flying) {
+			for _, h := range flying {
+				h.exchange.Span.To = t.time.atMost()
+			}
+			return
+		}
+		if err == nil {
+			err = pause(ctx, wait)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w: %d of %d requests wait at %s", ErrNoWitness, waiting-before, len(flying), flying[0].place)
+			}
+			for _, h := range flying {
+				h.giveUp(err)
+			}
+			return
+		}
+	}
+}
+
+// giveUp ends a request that is neither in flight for sure nor answered.
+func (h *Held) giveUp(err error) {
+	h.conn.reset()
+	<-h.result
+	h.exchange.Span.To = h.t.time.atMost()
+	h.exchange.Err = err
+	h.ended = true
+}
 
 // Finish lets the request go on and returns its answer. A gate lets all requests
 // of its user go at once; their answers wait for their own Finish.
-func (h *Held) Finish(ctx context.Context) Exchange { return Exchange{} }
+func (h *Held) Finish(ctx context.Context) Exchange {
+	if h.ended {
+		return h.end(errEnded)
+	}
+	h.released = h.t.time.atLeast()
+	if h.place == PlaceUpload {
+		h.conn.SetDeadline(time.Now().Add(answerTimeout))
+		_, _ = h.conn.Write(h.message.body[len(h.message.body)/2:])
+	} else if err := h.t.OpenGate(ctx, h.user, h.place); err != nil {
+		h.Drop()
+		return h.end(err)
+	}
+	return h.Await(ctx)
+}
+
+// Await waits for an answer without letting the request go.
+func (h *Held) Await(ctx context.Context) Exchange {
+	if h.ended {
+		return h.end(errEnded)
+	}
+	h.conn.SetDeadline(time.Now().Add(answerTimeout))
+	h.conn.follow(ctx)
+	a := <-h.result
+	h.leaveUser()
+	h.conn.Close()
+	to := h.exchange.Span.To
+	h.take(a.answer, a.err)
+	e := &h.exchange
+	switch {
+	case h.place == PlaceAuthentication: // only now the bucket was asked
+		e.Span.From = max(h.released, e.Span.From)
+		if e.Err != nil {
+			h.user.Bucket.Lose(e.Span)
+		} else {
+			e.Findings = h.user.Bucket.Judge(e.Answer, e.Span)
+		}
+	case e.Err == nil:
+		e.Span.To = to
+		e.Findings = h.claim.Judge(e.Answer)
+	}
+	return *e
+}
 
 // Drop closes the connection as a client does that goes away.
-func (h *Held) Drop() {}
+func (h *Held) Drop() { h.abandon(func() { h.conn.Close() }) }
 
 // Reset tears the connection down without a farewell (RST).
-func (h *Held) Reset() {}
+func (h *Held) Reset() { h.abandon(func() { h.conn.reset() }) }
+
+func (h *Held) abandon(leave func()) {
+	if h.ended {
+		return
+	}
+	leave()
+	<-h.result
+	h.leaveUser()
+	if h.place == PlaceAuthentication {
+		h.user.Bucket.Lose(oracle.Span{From: h.exchange.Span.From, To: h.t.time.atMost()})
+	}
+}
+
+func (h *Held) leaveUser() {
+	h.ended = true
+	delete(h.user.flights.held, h)
+}
+
+func (h *Held) end(err error) Exchange {
+	e := h.exchange
+	e.Err = err
+	return e
+}

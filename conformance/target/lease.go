@@ -1,8 +1,14 @@
 package target
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
 
+	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/oracle"
 )
 
@@ -11,27 +17,129 @@ type User struct {
 	ID     string
 	Plan   string
 	Bucket *oracle.Bucket // what is known of its bucket; kept up to date by Send, Hold and the setters of policy
+
+	keys    []Secret
+	leased  bool
+	fresh   bool // made for this lease
+	flights flights
+	changes changes
 }
 
 // Keys is how many keys the user has.
-func (u *User) Keys() int { return 0 }
+func (u *User) Keys() int { return len(u.keys) }
 
 // Secret is one of the user's keys, for looking whether something shows it.
-func (u *User) Secret(key int) Secret { return Secret{} }
+func (u *User) Secret(key int) Secret { return u.keys[key] }
 
-// Lease lends out a user on a plan with so many keys: a fresh one where the
-// target can make users, whose bucket is known to be full, else the one of the
-// keys file whose bucket is known to be fullest. Its error wraps [ErrNoUser] and
-// says what is missing.
+// Lease lends out a user on a plan with at least so many keys: a fresh one where
+// the target can make users, whose bucket is known to be full, else the one of
+// the keys file whose bucket is known to be fullest. Its error wraps [ErrNoUser]
+// and says what is missing.
 func (t *Target) Lease(ctx context.Context, plan string, keys int) (*User, error) {
-	return nil, ErrNoUser
+	a, ok := t.Allowance(plan)
+	if !ok {
+		return nil, fmt.Errorf("%w: plan %q has no allowance", ErrNoUser, plan)
+	}
+	if t.control.has(control.FeatureUsers) {
+		u, err := t.create(ctx, plan, keys, a)
+		if err == nil || !refused(err) {
+			return u, err
+		}
+		if u := t.borrow(plan, keys); u != nil {
+			return u, nil
+		}
+		return nil, fmt.Errorf("%w: %w", ErrNoUser, err)
+	}
+	if u := t.borrow(plan, keys); u != nil {
+		return u, nil
+	}
+	return nil, fmt.Errorf("%w: none on plan %q with %d keys is free", ErrNoUser, plan, keys)
+}
+
+func (t *Target) create(ctx context.Context, plan string, keys int, a oracle.Allowance) (*User, error) {
+	var made control.User
+	if err := t.control.call(ctx, post, "/users", control.NewUser{Plan: plan, Keys: keys}, &made); err != nil {
+		return nil, err
+	}
+	if made.ID == "" || len(made.Keys) < keys {
+		return nil, fmt.Errorf("control: asked for a user with %d keys, got user %q with %d", keys, made.ID, len(made.Keys))
+	}
+	u := &User{ID: made.ID, Plan: plan, Bucket: oracle.NewFull(a), leased: true, fresh: true}
+	for _, k := range made.Keys {
+		u.addKey(t, NewSecret(k))
+	}
+	return u, nil
+}
+
+func (u *User) addKey(t *Target, s Secret) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u.keys, t.known = append(u.keys, s), append(t.known, s)
+}
+
+// borrow takes a user of the keys file; nil: there is none.
+func (t *Target) borrow(plan string, keys int) *User {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var free []*User
+	for _, u := range t.users {
+		if u.Plan == plan && len(u.keys) >= keys && !u.leased {
+			free = append(free, u)
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	now := t.time.atLeast()
+	fullest := slices.MaxFunc(free, func(a, b *User) int {
+		la, _ := a.Bucket.LevelAt(now)
+		lb, _ := b.Bucket.LevelAt(now)
+		return cmp.Compare(la, lb)
+	})
+	fullest.leased = true
+	return fullest
 }
 
 // Return ends a lease: requests still held are dropped, gates opened, and what
-// was changed by control is put back.
-func (t *Target) Return(ctx context.Context, u *User) error { return nil }
+// was changed by control is put back. A user that cannot be put back is not lent
+// out again.
+func (t *Target) Return(ctx context.Context, u *User) error {
+	if u == nil {
+		return nil
+	}
+	t.dropAll(u)
+	err := t.openGates(ctx, u)
+	if !u.fresh {
+		err = errors.Join(err, t.putBack(ctx, u))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil && !u.fresh && !u.changes.spoiled {
+		u.leased = false
+	}
+	return err
+}
 
 // Rest makes the user's bucket certainly full. Where its level is not known it
 // sends one valid request to learn it; then it waits as long as it takes. The
-// exchange is that request's; zero if none was sent.
-func (t *Target) Rest(ctx context.Context, u *User) (Exchange, error) { return Exchange{}, nil }
+// exchange is that request's; its Method is empty if none was sent.
+func (t *Target) Rest(ctx context.Context, u *User) (Exchange, error) {
+	var asked Exchange
+	burst := u.Bucket.Allowance().Burst
+	full := func() bool {
+		lo, _ := u.Bucket.LevelAt(t.time.atLeast())
+		return lo >= burst*oracle.Token
+	}
+	if !full() && u.Bucket.Width() >= oracle.Token {
+		if asked = t.Send(ctx, u, t.Valid()); asked.Err != nil {
+			return asked, asked.Err
+		}
+	}
+	for !full() {
+		wait := max(1, u.Bucket.ReadyAt(burst)-t.time.atLeast())
+		if err := t.Wait(ctx, time.Duration(wait)*time.Microsecond); err != nil {
+			return asked, err
+		}
+	}
+	return asked, nil
+}

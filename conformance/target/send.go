@@ -2,7 +2,12 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
@@ -17,6 +22,8 @@ type Request struct {
 	Body          []byte
 	Key           int      // which of the user's keys, from 0
 	Authorization []string // if not nil, these credential lines instead of a key; empty: none
+
+	bodyFile string
 }
 
 // Exchange is a request and what came back.
@@ -34,28 +41,220 @@ type Exchange struct {
 }
 
 // Valid is the operation that succeeds.
-func (t *Target) Valid() Request { return Request{} }
+func (t *Target) Valid() Request { return t.valid.clone() }
 
 // Invalid is the operation that fails validation; false: the target has none.
-func (t *Target) Invalid() (Request, bool) { return Request{}, false }
+func (t *Target) Invalid() (Request, bool) {
+	return t.invalid.clone(), t.file.Operations.Invalid != nil
+}
+
+func (r Request) clone() Request {
+	r.Header, r.Body = r.Header.Clone(), slices.Clone(r.Body)
+	return r
+}
 
 // ExpectValid is the status that [Target.Valid] ends with when admitted.
-func (t *Target) ExpectValid() int { return 200 }
+func (t *Target) ExpectValid() int { return t.file.Operations.Valid.expect(http.StatusOK) }
 
 // ExpectInvalid is the status that [Target.Invalid] ends with when admitted.
-func (t *Target) ExpectInvalid() int { return 422 }
+func (t *Target) ExpectInvalid() int {
+	if o := t.file.Operations.Invalid; o != nil {
+		return o.expect(http.StatusUnprocessableEntity)
+	}
+	return http.StatusUnprocessableEntity
+}
+
+func (o Operation) expect(usual int) int {
+	if o.Expect != 0 {
+		return int(o.Expect)
+	}
+	return usual
+}
 
 // Send sends a request with a key of u and lets the oracle judge the answer
 // against u's bucket. Wait for its answer before sending the next one for u.
-func (t *Target) Send(ctx context.Context, u *User, r Request) Exchange { return Exchange{} }
+func (t *Target) Send(ctx context.Context, u *User, r Request) Exchange {
+	f := t.exchange(ctx, u, r)
+	switch e := &f.exchange; {
+	case e.Err == nil:
+		e.Findings = u.Bucket.Judge(e.Answer, e.Span)
+	case f.sent:
+		u.Bucket.Lose(e.Span)
+	}
+	return f.exchange
+}
 
 // SendApart is Send for a request that u's bucket must not hear of: one outside
 // the quotas, or one that must not authenticate. u may be nil when no key is
 // sent.
-func (t *Target) SendApart(ctx context.Context, u *User, r Request) Exchange { return Exchange{} }
+func (t *Target) SendApart(ctx context.Context, u *User, r Request) Exchange {
+	return t.exchange(ctx, u, r).exchange
+}
 
 // SendTogether sends requests of one user at one moment and lets the oracle
 // judge them as a whole. The exchanges are in the order of rs.
 func (t *Target) SendTogether(ctx context.Context, u *User, rs []Request) ([]Exchange, []oracle.Finding) {
-	return nil, nil
+	flights := make([]*flight, len(rs))
+	each(len(rs), func(i int) { flights[i] = t.prepare(ctx, u, rs[i], false) })
+	each(len(rs), func(i int) { flights[i].leave(); flights[i].arrive() })
+
+	exchanges := make([]Exchange, len(rs))
+	var samples []oracle.Sample
+	for i, f := range flights {
+		exchanges[i] = f.exchange
+		if f.exchange.Err == nil {
+			samples = append(samples, oracle.Sample{Answer: &exchanges[i].Answer, Span: f.exchange.Span})
+		}
+	}
+	_, findings := u.Bucket.JudgeParallel(samples)
+	for _, f := range flights {
+		if f.exchange.Err != nil && f.sent {
+			u.Bucket.Lose(f.exchange.Span)
+		}
+	}
+	return exchanges, findings
+}
+
+// each calls f for 0 to n-1, all at one moment, and waits for all.
+func each(n int, f func(i int)) {
+	var ready, done sync.WaitGroup
+	start := make(chan struct{})
+	ready.Add(n)
+	for i := range n {
+		done.Go(func() {
+			ready.Done()
+			<-start
+			f(i)
+		})
+	}
+	ready.Wait()
+	close(start)
+	done.Wait()
+}
+
+// exchange sends a request and waits for its answer.
+func (t *Target) exchange(ctx context.Context, u *User, r Request) *flight {
+	f := t.prepare(ctx, u, r, false)
+	f.leave()
+	f.arrive()
+	return f
+}
+
+// flight is one request on its way: prepared, gone, answered.
+type flight struct {
+	t        *Target
+	exchange Exchange
+	message  message
+	conn     *conversation // nil: it cannot leave, see exchange.Err
+	sent     bool          // its first byte may have left
+	reserved bool          // an operation of the budget
+}
+
+// prepare does all that comes before the first byte. With expect, the request
+// will ask for 100 Continue.
+func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *flight {
+	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
+	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
+	credential, err := t.credential(u, r)
+	f.exchange.Curl = t.curl(base, r, credential)
+	if err == nil {
+		err = t.time.check()
+	}
+	if err == nil {
+		f.message, err = compose(base, r, credential, expect)
+	}
+	if err == nil && len(credential) > 0 {
+		err = t.budget.reserve()
+		f.reserved = err == nil
+	}
+	if err == nil {
+		f.conn, err = dial(ctx, base)
+	}
+	if err != nil {
+		f.settle()
+		f.exchange.Err = err
+	}
+	return f
+}
+
+// leave sends the request.
+func (f *flight) leave() {
+	if f.conn == nil {
+		return
+	}
+	f.exchange.Span.From = f.t.time.atLeast()
+	f.exchange.Span.To = f.exchange.Span.From
+	f.sent = true
+	// A server may answer and close before it has read everything, so an error
+	// here shows, if it matters, when the answer is read.
+	_, _ = f.conn.Write(append(f.message.head, f.message.body...))
+}
+
+// arrive waits for the answer.
+func (f *flight) arrive() {
+	if f.conn == nil {
+		return
+	}
+	a, err := f.conn.read(f.message.method, f.t.time.atMost, func(int) {})
+	f.conn.Close()
+	f.take(a, err)
+}
+
+// take makes an exchange of what came back.
+func (f *flight) take(a answer, err error) {
+	e := &f.exchange
+	e.Span.To = a.headAt
+	if a.status == 0 {
+		e.Span.To = f.t.time.atMost()
+	}
+	e.Status, e.Header, e.Body = a.status, a.header, a.body
+	if a.status != 0 {
+		e.Answer = contract.ParseAnswer(a.status, a.header, a.body)
+	}
+	if err != nil {
+		e.Err = fmt.Errorf("no whole answer to %s %s: %w", e.Method, e.Path, err)
+	}
+	f.settle()
+}
+
+// settle settles the budget: only a success, or what got no answer though it was
+// sent, can have been charged.
+func (f *flight) settle() {
+	if f.reserved && (!f.sent || f.exchange.Status >= http.StatusMultipleChoices) {
+		f.t.budget.giveBack()
+	}
+	f.reserved = false
+}
+
+// credential is the credential lines of a request.
+func (t *Target) credential(u *User, r Request) ([][2]string, error) {
+	var lines [][2]string
+	if r.Authorization != nil {
+		for _, v := range r.Authorization {
+			lines = append(lines, [2]string{t.file.Credential.Header, v})
+		}
+		return lines, nil
+	}
+	if u == nil || r.Key < 0 || r.Key >= len(u.keys) {
+		return nil, fmt.Errorf("%w: %d", errNoKey, r.Key)
+	}
+	return append(lines, [2]string{t.file.Credential.Header, t.Credential(u.keys[r.Key].Reveal())}), nil
+}
+
+// Credential is the value of the credential line for a key, good or not: for
+// requests that must not authenticate.
+func (t *Target) Credential(key string) string {
+	return strings.Replace(t.file.Credential.Template, "{key}", key, 1)
+}
+
+func (t *Target) curl(base *url.URL, r Request, credential [][2]string) string {
+	masked := slices.Clone(credential)
+	for i := range masked {
+		masked[i][1] = maskWords(masked[i][1])
+	}
+	file := r.bodyFile
+	if !slices.Equal(r.Body, t.valid.Body) && !slices.Equal(r.Body, t.invalid.Body) {
+		file = ""
+	}
+	return t.Mask(curl(base, r, masked, file))
 }

@@ -10,13 +10,21 @@
 // Requests are written to fresh connections as HTTP/1.1 by code of this package,
 // not by net/http's transport: nothing is retried, no redirect is followed, no
 // proxy of the environment is used, a request target goes out as it is spelled,
-// and the oracle's span begins when the first byte is about to leave.
+// and the oracle's span begins when the first byte is about to leave and ends
+// when the head of the answer is there.
 package target
 
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -25,12 +33,14 @@ import (
 
 // Errors that callers tell apart.
 var (
-	ErrAway        = errors.New("the target is away")                            // could not be told: exit code 3
-	ErrUnsupported = errors.New("the target does not offer this")                // a scenario that needs it is not run
-	ErrBudget      = errors.New("limits.max-operations is reached")              // nothing was sent
-	ErrNoUser      = errors.New("no user of this kind is left to be leased")     // the scenario could not be set up
-	ErrNoWitness   = errors.New("the request was not seen to be in flight")      // the scenario could not be set up
-	ErrTimeline    = errors.New("the target's clock is no longer where we know") // inconclusive
+	ErrAway        = errors.New("the target is away")                          // could not be told: exit code 3
+	ErrUnsupported = errors.New("the target does not offer this")              // a scenario that needs it is not run
+	ErrBudget      = errors.New("limits.max-operations is reached")            // nothing was sent
+	ErrNoUser      = errors.New("there is no user to lease")                   // the scenario could not be set up
+	ErrNoWitness   = errors.New("the request was not seen to be in flight")    // the scenario could not be set up
+	ErrTimeline    = errors.New("it is not known any more where the clock is") // inconclusive
+	errNoKey       = errors.New("the user has no such key")                    // a mistake of the caller's
+	errEnded       = errors.New("the request in flight was ended already")     // a mistake of the caller's
 )
 
 // Options are what a target file does not hold. The zero value takes keys and
@@ -40,54 +50,265 @@ type Options struct {
 	ControlToken Secret // instead of the token file
 }
 
-// Target is an open target. Its methods may be called concurrently; those that
-// move a clock or take a [User] want that user's scenario to be alone with it.
-type Target struct{}
+// Target is an open target. Its methods may be called concurrently, but those
+// that take a [User] not for the same one, and those that move the clock not
+// while anybody waits for an answer.
+type Target struct {
+	file    File
+	bases   []*url.URL
+	next    atomic.Uint64 // which base URL is asked
+	valid   Request
+	invalid Request
+	control *controller // nil: none
+	time    *timeline
+	budget  budget
 
-// Open reaches the target described by f: it asks the base URLs for one of the
+	mu    sync.Mutex
+	users []*User  // of the keys file
+	known []Secret // every key ever seen, to be masked
+}
+
+// Open reaches the target described by f: it asks every base URL for one of the
 // paths outside the quotas (or connects, if none is named), asks the control
-// server what it can do, and makes sure that it says no to what it cannot.
-// Close it when done.
-func Open(ctx context.Context, f File, o Options) (*Target, error) { return nil, ErrAway }
+// server what it can do, and makes sure that it says no to what it cannot. A
+// target that cannot be reached gives an error that wraps [ErrAway]. Close it
+// when done.
+func Open(ctx context.Context, f File, o Options) (*Target, error) {
+	if p := f.check(); p != nil {
+		return nil, p
+	}
+	t := &Target{file: f, budget: budget{most: f.Limits.MaxOperations}}
+	if t.budget.most == 0 {
+		t.budget.most = DefaultMaxOperations
+	}
+	for _, text := range f.BaseURLs {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		t.bases = append(t.bases, u)
+	}
+	if err := t.loadOperations(); err != nil {
+		return nil, err
+	}
+	keys, err := f.keys(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.reach(ctx); err != nil {
+		return nil, err
+	}
+	mode := control.ClockReal
+	if c := f.Can.Control; c != nil {
+		token := o.ControlToken
+		if token == (Secret{}) {
+			if token, err = readToken(f.in(c.TokenFile)); err != nil {
+				return nil, err
+			}
+		}
+		if t.control, err = openControl(ctx, c.URL, token); err != nil {
+			return nil, err
+		}
+		mode = t.control.clock
+	}
+	t.time = newTimeline(mode)
+	if err := t.admitKeys(keys); err != nil {
+		t.control.close()
+		return nil, err
+	}
+	return t, nil
+}
 
-// Close gives up all connections and opens every gate that is still closed.
-func (t *Target) Close() error { return nil }
+// Close gives up what Open took. Users should have been returned.
+func (t *Target) Close() error {
+	t.control.close()
+	return nil
+}
 
-// Has reports whether the target offers what a scenario needs.
-func (t *Target) Has(n contract.Need) bool { return false }
+func (t *Target) loadOperations() error {
+	request := func(o Operation) (Request, error) {
+		body, err := t.file.body(o)
+		r := Request{Method: o.Method, Path: o.Path, Body: body, bodyFile: o.BodyFile}
+		if len(o.Headers) > 0 {
+			r.Header = http.Header{}
+			for name, value := range o.Headers {
+				r.Header[name] = []string{value}
+			}
+		}
+		return r, err
+	}
+	var err error
+	if t.valid, err = request(t.file.Operations.Valid); err == nil && t.file.Operations.Invalid != nil {
+		t.invalid, err = request(*t.file.Operations.Invalid)
+	}
+	return err
+}
 
-// Plans lists the plans that users can be leased on, sorted.
-func (t *Target) Plans() []string { return nil }
+// reach makes sure that something answers at every base URL.
+func (t *Target) reach(ctx context.Context) error {
+	for _, base := range t.bases {
+		c, err := dial(ctx, base)
+		if err != nil {
+			return err
+		}
+		if len(t.file.OutsideQuotas) > 0 {
+			err = greet(c, base, t.file.OutsideQuotas[0])
+		}
+		c.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func greet(c *conversation, base *url.URL, path string) error {
+	m, err := compose(base, Request{Method: get, Path: path}, nil, false)
+	if err != nil {
+		return err
+	}
+	var a answer
+	if _, err = c.Write(m.head); err == nil {
+		a, err = c.read(get, func() int64 { return 0 }, func(int) {})
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s%s: %w", ErrAway, base, path, err)
+	case a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable || a.status == http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %s%s answers %d", ErrAway, base, path, a.status)
+	}
+	return nil
+}
+
+// keys is what a target's users are made of.
+func (f File) keys(o Options) ([]Key, error) {
+	if len(o.Keys) > 0 || f.KeysFile == "" {
+		return o.Keys, nil
+	}
+	return ReadKeys(f.in(f.KeysFile))
+}
+
+// admitKeys makes users of keys. Nothing is known of their buckets.
+func (t *Target) admitKeys(keys []Key) error {
+	byID := map[string]*User{}
+	for _, k := range keys {
+		u, ok := byID[k.User]
+		if !ok {
+			a, ok := t.Allowance(k.Plan)
+			if !ok {
+				return fmt.Errorf("user %q is on plan %q, which has no allowance; accepted: %s", k.User, k.Plan, strings.Join(t.allowances(), ", "))
+			}
+			u = &User{ID: k.User, Plan: k.Plan, Bucket: oracle.NewUnknown(a, t.time.atMost())}
+			byID[k.User], t.users = u, append(t.users, u)
+		}
+		u.keys = append(u.keys, k.Secret)
+		t.known = append(t.known, k.Secret)
+	}
+	if len(t.users) == 0 && !t.control.has(control.FeatureUsers) {
+		return errors.New("keys-file: there is no user to ask as; accepted: a file of keys, or a control server that makes users")
+	}
+	return nil
+}
+
+func (t *Target) allowances() []string { return slices.Sorted(maps.Keys(t.file.Allowances)) }
 
 // Allowance is what the target file says that a plan allows.
-func (t *Target) Allowance(plan string) (oracle.Allowance, bool) { return oracle.Allowance{}, false }
+func (t *Target) Allowance(plan string) (oracle.Allowance, bool) {
+	a, ok := t.file.Allowances[plan]
+	return oracle.Allowance(a), ok
+}
+
+// Plans lists the plans that users can be leased on, sorted.
+func (t *Target) Plans() []string {
+	if t.control.has(control.FeatureUsers) {
+		return t.allowances()
+	}
+	return slices.DeleteFunc(t.allowances(), func(plan string) bool {
+		return !slices.ContainsFunc(t.users, func(u *User) bool { return u.Plan == plan })
+	})
+}
 
 // OutsideQuotas lists the paths that no quota applies to.
-func (t *Target) OutsideQuotas() []string { return nil }
-
-// Describe is the target in one line: host, protocol, users, plans, clock, what it can.
-func (t *Target) Describe() string { return "" }
+func (t *Target) OutsideQuotas() []string { return slices.Clone(t.file.OutsideQuotas) }
 
 // Server is what the control server calls itself; empty without one.
-func (t *Target) Server() string { return "" }
+func (t *Target) Server() string {
+	if t.control == nil {
+		return ""
+	}
+	return t.control.server
+}
 
-// Clock says how the target's clock runs; real where there is no control server.
-func (t *Target) Clock() control.ClockMode { return control.ClockReal }
+// Has reports whether the target offers what a scenario needs.
+func (t *Target) Has(n contract.Need) bool {
+	can := t.control.has
+	switch n {
+	case contract.NeedHTTP:
+		return true // or it would not have opened
+	case contract.NeedKeys:
+		return can(control.FeatureUsers) || slices.ContainsFunc(t.users, func(u *User) bool { return len(u.keys) > 1 })
+	case contract.NeedPlans:
+		return len(t.Plans()) > 1
+	case contract.NeedInvalid:
+		return t.file.Operations.Invalid != nil
+	case contract.NeedHold:
+		return t.file.Can.StalledUpload || can(control.FeatureGates)
+	case contract.NeedGates, contract.NeedHoldAuth:
+		return can(control.FeatureGates)
+	case contract.NeedFail:
+		return can(control.FeatureEngine)
+	case contract.NeedPolicy:
+		return can(control.FeaturePlan) && can(control.FeatureOverrides) && can(control.FeatureUsers)
+	case contract.NeedOperations:
+		return can(control.FeatureOperations)
+	case contract.NeedClock:
+		return can(control.FeatureClock) && t.Movable()
+	case contract.NeedAudit:
+		return can(control.FeatureAudit)
+	case contract.NeedReplicas:
+		return len(t.bases) > 1
+	}
+	return false
+}
 
-// Movable reports whether waiting moves the target's clock instead of taking
-// time. The clock is everybody's: run one scenario at a time then.
-func (t *Target) Movable() bool { return false }
+// Describe is the target in one line: host, protocol, users, plans, clock, what it can.
+func (t *Target) Describe() string {
+	var hosts, needs []string
+	for _, b := range t.bases {
+		hosts = append(hosts, b.Host)
+	}
+	for _, m := range contract.Needs() {
+		if m.Need != contract.NeedHTTP && t.Has(m.Need) {
+			needs = append(needs, string(m.Need))
+		}
+	}
+	slices.Sort(needs)
+	can := "plain HTTP"
+	if len(needs) > 0 {
+		can = strings.Join(needs, ", ")
+	}
+	users := fmt.Sprintf("%d users", len(t.users))
+	switch {
+	case t.control.has(control.FeatureUsers):
+		users = "users as needed"
+	case len(t.users) == 1:
+		users = "1 user"
+	}
+	plans := fmt.Sprintf("%d plans", len(t.Plans()))
+	if len(t.Plans()) == 1 {
+		plans = "1 plan"
+	}
+	return fmt.Sprintf("%s  HTTP/1.1  %s on %s  clock: %s  can: %s", strings.Join(hosts, ", "), users, plans, t.Clock(), can)
+}
 
-// Charged is how many operations the target can have charged so far, at most.
-func (t *Target) Charged() int64 { return 0 }
-
-// Wait returns once the target's timeline has surely moved by d: it sleeps on a
-// real clock and advances a movable one.
-func (t *Target) Wait(ctx context.Context, d time.Duration) error { return nil }
-
-// Advance moves a movable clock; a negative d moves the date back, which the
-// timeline of limits must not follow.
-func (t *Target) Advance(ctx context.Context, d time.Duration) error { return nil }
-
-// Now is the date by the target's movable clock.
-func (t *Target) Now(ctx context.Context) (time.Time, error) { return time.Time{}, nil }
+// Mask hides every key that this target knows in a text.
+func (t *Target) Mask(text string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.known {
+		if s.In(text) {
+			text = strings.ReplaceAll(text, s.text, s.String())
+		}
+	}
+	return text
+}

@@ -99,6 +99,12 @@ func Parse(file string, data []byte, v any) (*Document, error) {
 	return d, nil
 }
 
+// Has reports whether a key was given.
+func (d *Document) Has(key string) bool {
+	_, ok := d.lines[key]
+	return ok
+}
+
 // Refuse is the error for a key whose value is well-formed but makes no sense.
 func (d *Document) Refuse(key, problem, accepted string) error {
 	return &Error{File: d.file, Line: d.line(key), Key: key, Problem: problem, Accepted: accepted}

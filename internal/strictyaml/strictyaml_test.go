@@ -175,6 +175,8 @@ func TestRefuseNamesTheNearestLine(t *testing.T) {
 	var v outer
 	d, err := strictyaml.Parse("f.yaml", []byte("name: x\n\ninner:\n  path: /a\nmany:\n  - path: /b\n  - path: /c\n"), &v)
 	require.NoError(t, err)
+	require.True(t, d.Has("many[1].path"))
+	require.False(t, d.Has("inner.size"))
 	for key, line := range map[string]int{"name": 1, "inner.path": 4, "inner.size": 4, "many[1].path": 7, "many[1].head.x": 7, "gone": 1} {
 		err := d.Refuse(key, "makes no sense", "something else")
 		require.EqualError(t, err, fmt.Sprintf("f.yaml:%d: %s: makes no sense; accepted: something else", line, key))

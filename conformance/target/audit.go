@@ -1,0 +1,66 @@
+package target
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract/control"
+)
+
+// Audit reads what was logged and charged for a request, again and again until
+// it is as expected or a bounded number of tries is over, since an entry may be
+// written a moment after the answer. It returns what it read last.
+func (t *Target) Audit(ctx context.Context, requestID string, expected func(control.Audit) bool) (control.Audit, error) {
+	return t.audit(ctx, "/audit/requests/"+url.PathEscape(requestID), expected)
+}
+
+// UserAudit is Audit for all requests of a user.
+func (t *Target) UserAudit(ctx context.Context, u *User, expected func(control.Audit) bool) (control.Audit, error) {
+	return t.audit(ctx, ofUser(u.ID, "audit"), expected)
+}
+
+func (t *Target) audit(ctx context.Context, path string, expected func(control.Audit) bool) (control.Audit, error) {
+	if err := t.feature(control.FeatureAudit); err != nil {
+		return control.Audit{}, err
+	}
+	var got control.Audit
+	err := poll(ctx, func() (bool, error) {
+		got = control.Audit{}
+		err := t.control.call(ctx, get, path, nil, &got)
+		return expected(got), err
+	})
+	return got, err
+}
+
+// looks are the pauses between tries; in all, a bit over three seconds.
+func looks() []time.Duration {
+	ms := time.Millisecond
+	return []time.Duration{ms, 2 * ms, 5 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms}
+}
+
+// poll looks until it sees what it is after, or has looked often enough.
+func poll(ctx context.Context, seen func() (bool, error)) error {
+	pauses := looks()
+	for {
+		ok, err := seen()
+		if err != nil || ok || len(pauses) == 0 {
+			return err
+		}
+		if err := pause(ctx, pauses[0]); err != nil {
+			return err
+		}
+		pauses = pauses[1:]
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
