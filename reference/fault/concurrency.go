@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reference/bucket"
 	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -41,7 +42,12 @@ func concurrencyFaults() []Fault {
 		{"cap-minus-one", "CONC-6", "the cap is one lower where it is above one",
 			capped(func(_ string, limit int64) int64 { return max(1, limit-1) })},
 		{"cap-race", "CONC-6", "simultaneous requests can all take the last permit",
-			limiting(func(l *steps) { l.permits = tornTable{permit.New()} })},
+			func(p *wiring.Parts) {
+				tokens, permits := halves(p)
+				permits.buckets = unlocked{permits.buckets}
+				permits.permits = tornTable{permit.New()}
+				p.Links = p.Links.After(httpapi.LinkLimit, by(permits, p)).Replace(httpapi.LinkLimit, by(tokens, p))
+			}},
 
 		{"release-before-body", "PERMIT-1", "the permit is free once the response's head is sent",
 			releasingAtHead(func(int) bool { return true })},
@@ -74,17 +80,27 @@ func permitAfter(name string) alteration {
 }
 
 // capped takes permits under another cap.
-func capped(cap func(subject string, limit int64) int64) alteration {
-	return limiting(func(l *steps) { l.permits = cappedTable{l.permits, cap} })
+func capped(limit func(subject string, limit int64) int64) alteration {
+	return limiting(func(l *steps) { l.permits = cappedTable{l.permits, limit} })
 }
 
 type cappedTable struct {
 	permits
-	cap func(subject string, limit int64) int64
+	limit func(subject string, limit int64) int64
 }
 
 func (t cappedTable) Take(subject, id string, limit int64) (int64, bool) {
-	return t.permits.Take(subject, id, t.cap(subject, limit))
+	return t.permits.Take(subject, id, t.limit(subject, limit))
+}
+
+// unlocked is a store to read from: what a step does meanwhile holds nobody up,
+// and changes nothing.
+type unlocked struct{ buckets }
+
+func (u unlocked) Update(subject string, f func(bucket.State) bucket.State) {
+	var read bucket.State
+	u.buckets.Update(subject, func(s bucket.State) bucket.State { read = s; return s })
+	f(read)
 }
 
 // tornTable looks for the last place and takes it in two steps.

@@ -77,24 +77,24 @@ func look(_ *httpapi.Exchange, s bucket.State, a policy.Allowance, now bucket.In
 func (l *steps) Admit(ctx context.Context, _ string, a policy.Allowance, id string) (limiter.Decision, error) {
 	x := httpapi.From(ctx)
 	var d limiter.Decision
-	var spent bool
 	l.buckets.Update(l.bucketOf(x), func(s bucket.State) bucket.State {
 		now := l.clock.Instant()
 		at := l.instant(now)
-		s, spent = l.spend(x, s, a, at)
+		s, spent := l.spend(x, s, a, at)
 		d = limiter.Decision{Decision: admission.Of(s, a, at), Order: l.order.Add(1)}
 		d.At = now
+		if !spent {
+			d.Outcome = admission.RateRejected
+			return s
+		}
+		inFlight, taken := l.permits.Take(l.capOf(x), id, a.Concurrency())
+		if d.Outcome, d.InFlight = admission.ConcurrencyRejected, inFlight; taken {
+			d.Outcome = admission.Admitted
+		}
 		return s
 	})
-	if !spent {
-		d.Outcome = admission.RateRejected
+	if d.Outcome == admission.RateRejected {
 		l.refused(x, &d)
-		return d, nil
-	}
-	d.Outcome = admission.ConcurrencyRejected
-	inFlight, ok := l.permits.Take(l.capOf(x), id, a.Concurrency())
-	if d.InFlight = inFlight; ok {
-		d.Outcome = admission.Admitted
 	}
 	return d, nil
 }
