@@ -44,7 +44,7 @@ type Buckets struct {
 
 type shard struct {
 	mu     sync.Mutex
-	states map[string]bucket.State
+	states map[string]*bucket.State
 	swept  bucket.Instant
 	_      [40]byte // a cache line of its own
 }
@@ -75,7 +75,7 @@ func NewBuckets(cfg Config) *Buckets {
 		shards:  make([]shard, min(max(cfg.MaximumSize/subjectsAShard, 1), maxShards)),
 	}
 	for i := range b.shards {
-		b.shards[i].states = map[string]bucket.State{}
+		b.shards[i].states = map[string]*bucket.State{}
 	}
 	return b
 }
@@ -88,19 +88,22 @@ func (b *Buckets) Update(subject string, f func(bucket.State) bucket.State) {
 	sh := &b.shards[maphash.String(b.seed, subject)%uint64(len(b.shards))]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	state, known := sh.states[subject]
+	kept, known := sh.states[subject]
+	var state bucket.State
+	if known {
+		state = *kept
+	}
 	state = f(state)
-	if state == (bucket.State{}) {
-		if known {
-			delete(sh.states, subject)
-			b.size.Add(-1)
-		}
-		return
+	switch {
+	case known && state == bucket.State{}:
+		delete(sh.states, subject)
+		b.size.Add(-1)
+	case known:
+		*kept = state
+	case state != bucket.State{} && (b.place() || b.evictOne(sh, state.At)):
+		newcomer := state // of its own, so that only a newcomer costs an allocation
+		sh.states[subject] = &newcomer
 	}
-	if !known && !b.place() && !b.evictOne(sh, state.At) {
-		return // no place, and nobody in this shard to take one from
-	}
-	sh.states[subject] = state
 	if elapsed(sh.swept, state.At) >= b.idle {
 		b.sweep(sh, state.At)
 	}
@@ -170,7 +173,7 @@ func (b *Buckets) sweep(sh *shard, now bucket.Instant) {
 	b.evictions.Add(uint64(dropped))
 	if dropped > len(sh.states) {
 		// A map keeps the memory of its largest size; a new one gives it back.
-		kept := make(map[string]bucket.State, len(sh.states))
+		kept := make(map[string]*bucket.State, len(sh.states))
 		for subject, s := range sh.states {
 			kept[subject] = s
 		}

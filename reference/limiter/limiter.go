@@ -14,9 +14,10 @@ import (
 
 // Limiter admits requests. Admit spends the token and takes the permit in one
 // call, so that a remote store needs one round trip; an error means that no
-// decision could be made and nothing was spent. Release gives the permit back;
-// it is idempotent, never frees another request's permit, and works when the
-// request's own context is gone.
+// decision could be made and nothing was spent. The zero allowance is such an
+// error, and so is an id that the subject has in flight. Release gives the permit
+// back; it is idempotent, never frees another request's permit, and works when
+// the request's own context is gone.
 //
 // id is the request id that the server minted. Subject is who is limited: the
 // user, never the key.
