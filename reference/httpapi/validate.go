@@ -35,8 +35,8 @@ func validate(p *Ports, next http.Handler) http.Handler {
 }
 
 func (p *Ports) readBody(w http.ResponseWriter, r *http.Request, x *Exchange) ([]byte, error) {
-	rc := http.NewResponseController(w)
-	rc.SetReadDeadline(time.Now().Add(p.Bounds.Upload))
+	// At the end of the body the connection has no deadline again by itself.
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(p.Bounds.Upload))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, p.Bounds.Body))
 	var large *http.MaxBytesError
 	switch {
@@ -48,6 +48,5 @@ func (p *Ports) readBody(w http.ResponseWriter, r *http.Request, x *Exchange) ([
 		return nil, errors.New("the body could not be read to its end")
 	}
 	x.unread = false
-	rc.SetReadDeadline(time.Time{})
 	return body, nil
 }

@@ -27,16 +27,32 @@ func (awayLedger) Reserve(context.Context, string, string) error { return errAwa
 
 func (awayLog) Write(context.Context, contract.LogEntry) error { return errAway }
 
-// deafEngine does its work whether or not anybody waits: it says that it has
-// begun, and goes on when told to.
+// deafEngine says that it has begun, waits until nobody waits for it any more,
+// and then does its work all the same.
 type deafEngine struct {
 	httpapi.Engine
 	began chan<- struct{}
-	goOn  <-chan struct{}
 }
 
 func (e deafEngine) Calculate(ctx context.Context, in invoice.Invoice) (invoice.Result, error) {
 	e.began <- struct{}{}
-	<-e.goOn
+	<-ctx.Done()
 	return e.Engine.Calculate(context.WithoutCancel(ctx), in)
+}
+
+// remoteLedger does nothing for a context that is done, as a database would not.
+type remoteLedger struct{ httpapi.Ledger }
+
+func (l remoteLedger) Charge(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.Ledger.Charge(ctx, id)
+}
+
+func (l remoteLedger) GiveBack(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.Ledger.GiveBack(ctx, id)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/clock"
+	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/store/memory"
@@ -98,6 +99,10 @@ type piped struct {
 
 // inVirtualTime runs a test against a server whose engine is e.
 func inVirtualTime(t *testing.T, e engineFunc, test func(*piped)) {
+	withBounds(t, wiring.DefaultBounds(), e, test)
+}
+
+func withBounds(t *testing.T, b httpapi.Bounds, e engineFunc, test func(*piped)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
 		store := memory.New(DefaultPlans())
@@ -115,6 +120,7 @@ func inVirtualTime(t *testing.T, e engineFunc, test func(*piped)) {
 			Clock: c, Plans: DefaultPlans(), Digest: store.Digest, Accounts: store, Ledger: store,
 			Limiter: p.limiter, Engine: e, Log: p.log, Logger: logger,
 		})
+		parts.Bounds = b
 		h := newHTTPServer(t.Context(), parts.Handler(), parts.Bounds, logger)
 		go h.Serve(p.pipes)
 		test(p)
@@ -254,6 +260,25 @@ func TestEngineThatWorksOnForAnHour(t *testing.T) {
 	})
 }
 
+// TestWorkLongerThanAnUpload: the time for the body says nothing of the work.
+func TestWorkLongerThanAnUpload(t *testing.T) {
+	b := wiring.DefaultBounds()
+	b.Engine, b.Write = 2*time.Hour, 3*time.Hour
+	slow := func(ctx context.Context) error {
+		select {
+		case <-time.After(time.Hour):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	withBounds(t, b, slow, func(p *piped) {
+		c := p.calculate()
+		require.Equal(t, http.StatusOK, readPiped(t, c).StatusCode)
+		require.EqualValues(t, 1, p.log.entries[0].Charged)
+	})
+}
+
 func TestClientThatLeavesWhileTheEngineCleansUp(t *testing.T) {
 	tidy := func(ctx context.Context) error {
 		<-ctx.Done()
@@ -272,14 +297,14 @@ func TestClientThatLeavesWhileTheEngineCleansUp(t *testing.T) {
 func TestRejectionLingersForAClientThatUploads(t *testing.T) {
 	inVirtualTime(t, atOnce, func(p *piped) {
 		c := p.dial()
-		_, err := fmt.Fprintf(c, "POST /v1/invoice/calculate HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n")
+		_, err := fmt.Fprintf(c, "POST /v1/invoice/calculate HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n")
 		require.NoError(t, err)
 		r := bufio.NewReader(c)
 		resp, err := http.ReadResponse(r, nil)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-		_, err = io.WriteString(c, strings.Repeat("x", 5000))
-		require.NoError(t, err, "it is still read from")
+		_, err = io.WriteString(c, strings.Repeat("x", 900_000))
+		require.NoError(t, err, "it is still read from, more than net/http does by itself")
 		began := time.Now()
 		_, err = io.Copy(io.Discard, r)
 		require.NoError(t, err)

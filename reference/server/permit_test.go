@@ -231,13 +231,16 @@ func TestTimeoutIsAnsweredAtOnceAndHeldToTheEnd(t *testing.T) {
 // TestClientGoneIsStillCharged: what the engine did is charged, though nobody
 // waits for it (LOG-7).
 func TestClientGoneIsStillCharged(t *testing.T) {
-	began, goOn := make(chan struct{}), make(chan struct{})
-	f := start(t, server.Config{Alter: func(p *wiring.Parts) { p.Engine = deafEngine{p.Engine, began, goOn} }})
+	began := make(chan struct{})
+	f := start(t, server.Config{Alter: func(p *wiring.Parts) {
+		p.Bounds.Engine = time.Hour
+		p.Engine = deafEngine{p.Engine, began}
+		p.Ledger = remoteLedger{p.Ledger}
+	}})
 	u := f.newUser("free")
 	c := f.hold(u)
 	<-began
 	c.Close()
-	close(goOn)
 	f.idle()
 	a := f.audit(u)
 	require.EqualValues(t, 1, a.EngineCalls)
@@ -247,7 +250,7 @@ func TestClientGoneIsStillCharged(t *testing.T) {
 
 // TestClientGoneBeforeTheWork: what the engine did not do is given back (LOG-7).
 func TestClientGoneBeforeTheWork(t *testing.T) {
-	f := start(t, server.Config{})
+	f := start(t, server.Config{Alter: func(p *wiring.Parts) { p.Ledger = remoteLedger{p.Ledger} }})
 	u := f.newUser("free")
 	f.control("PUT", "/users/"+u.ID+"/operations", wire.Operations{Remaining: 1}, nil)
 	f.gate(http.MethodPut, u, wire.PlaceEngine)
