@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/reference/invoice"
 )
 
@@ -164,4 +165,44 @@ func TestServeRefuses(t *testing.T) {
 func TestSampleInvoiceIsValid(t *testing.T) {
 	_, err := invoice.Parse([]byte(sampleInvoice))
 	require.NoError(t, err)
+}
+
+// TestServeWritesATarget: the other verbs can work with what it leaves, at once.
+func TestServeWritesATarget(t *testing.T) {
+	for name, args := range map[string][]string{
+		"with control":    {"--control", "127.0.0.1:0"},
+		"without control": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "local.yaml")
+			s := runServe(t, append([]string{"--write-target", path, "--users", "2"}, args...)...)
+			for suffix, mode := range map[string]os.FileMode{"yaml": 0o644, "keys": 0o600, "token": 0o600} {
+				info, err := os.Stat(strings.TrimSuffix(path, "yaml") + suffix)
+				if suffix == "token" && args == nil {
+					require.ErrorIs(t, err, os.ErrNotExist)
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, mode, info.Mode().Perm(), suffix)
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Empty(t, apiKey.FindAll(text, -1), "keys are never inside it")
+
+			f, err := target.ReadFile(path)
+			require.NoError(t, err)
+			require.Len(t, f.Allowances, 5)
+			require.Equal(t, target.Allowance{RequestsPerMinute: 60, Burst: 20, Concurrency: 5}, f.Allowances["starter"])
+			opened, err := target.Open(t.Context(), f, target.Options{})
+			require.NoError(t, err)
+			require.NoError(t, opened.Close())
+			require.Equal(t, exitHolds, s.ended())
+			require.Empty(t, s.stderr.String())
+		})
+	}
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--write-target", "/nonexistent/target.yaml"},
+		world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs.String(), "/nonexistent/")
 }
