@@ -78,20 +78,27 @@ const DefaultMaxOperations = 10_000
 func ReadFile(path string) (File, error) {
 	var f File
 	doc, err := strictyaml.Read(path, &f)
+	if err == nil {
+		f.folder = filepath.Dir(path)
+		err = f.makesSense(doc)
+	}
 	if err != nil {
 		return File{}, err
 	}
-	f.folder = filepath.Dir(path)
+	return f, nil
+}
+
+func (f *File) makesSense(doc *strictyaml.Document) error {
 	for _, key := range []string{"limits.max-operations", "operations.valid.expect", "operations.invalid.expect"} {
 		// Zero stands for "not given" in memory, and for nothing in a file.
 		if doc.Has(key) && *f.number(key) == 0 {
-			return File{}, doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
+			return doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
 		}
 	}
 	if p := f.check(); p != nil {
-		return File{}, doc.Refuse(p.key, p.problem, p.accepted)
+		return doc.Refuse(p.key, p.problem, p.accepted)
 	}
-	return f, nil
+	return nil
 }
 
 func (f *File) number(key string) *int64 {

@@ -251,6 +251,8 @@ func (t *Target) Has(n contract.Need) bool {
 		return len(t.Plans()) > 1
 	case contract.NeedInvalid:
 		return t.file.Operations.Invalid != nil
+	case contract.NeedOutside:
+		return len(t.file.OutsideQuotas) > 0
 	case contract.NeedHold:
 		return t.file.Can.StalledUpload || can(control.FeatureGates)
 	case contract.NeedGates, contract.NeedHoldAuth:

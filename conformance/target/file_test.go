@@ -1,0 +1,193 @@
+package target_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+const goodFile = `base-urls: [http://127.0.0.1:8080]
+credential: { header: Authorization, template: "Bearer {key}" }
+keys-file: brimline.keys
+operations:
+  valid: { method: POST, path: /v1/invoice/calculate, body-file: ok.json }
+  invalid: { method: POST, path: /v1/invoice/calculate, body: "{}", expect: 422 }
+outside-quotas: [/health, /ready]
+allowances:
+  free: { requests-per-minute: 10, burst: 10, concurrency: 2 }
+can:
+  stalled-upload: true
+  control: { url: http://127.0.0.1:9091, token-file: control.token }
+limits: { max-operations: 1000 }
+`
+
+// folder is a folder with the files that a target file names.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir
+}
+
+func TestReadFile(t *testing.T) {
+	dir := folder(t, map[string]string{"t.yaml": goodFile, "ok.json": `{"a":1}`})
+	f, err := target.ReadFile(filepath.Join(dir, "t.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://127.0.0.1:8080"}, f.BaseURLs)
+	require.Equal(t, target.Credential{Header: "Authorization", Template: "Bearer {key}"}, f.Credential)
+	require.Equal(t, target.Allowance{RequestsPerMinute: 10, Burst: 10, Concurrency: 2}, f.Allowances["free"])
+	require.Equal(t, int64(422), f.Operations.Invalid.Expect)
+	require.True(t, f.Can.StalledUpload)
+	require.Equal(t, int64(1000), f.Limits.MaxOperations)
+}
+
+func TestReadFileRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"unknown key":              {"limits:", "limitz:", ":13: limitz: unknown key; accepted: base-urls, credential, "},
+		"missing part":             {"allowances:\n  free: { requests-per-minute: 10, burst: 10, concurrency: 2 }\n", "", ":1: allowances: missing"},
+		"missing number":           {", concurrency: 2", "", ":9: allowances.free.concurrency: missing; accepted: a whole number"},
+		"doubled key":              {"can:", "base-urls: [http://a]\ncan:", ":10: base-urls: given twice, first in line 1"},
+		"second document":          {"can:", "---\ncan:", ":10: a second document begins"},
+		"a fraction":               {"burst: 10", "burst: 1.5", ":9: allowances.free.burst: got 1.5; accepted: a whole number"},
+		"null":                     {"burst: 10", "burst: null", ":9: allowances.free.burst: null is no value"},
+		"zero":                     {"burst: 10", "burst: 0", ":9: allowances.free.burst: 0; accepted: 1 to 1000000"},
+		"too much":                 {"concurrency: 2", "concurrency: 100001", ":9: allowances.free.concurrency: 100001; accepted: 1 to 100000"},
+		"negative":                 {"requests-per-minute: 10", "requests-per-minute: -1", ":9: allowances.free.requests-per-minute: -1; accepted: 1 to 1000000"},
+		"no plan":                  {"  free: { requests-per-minute: 10, burst: 10, concurrency: 2 }\n", "  {}\n", "allowances: empty; accepted: at least one plan"},
+		"no URL":                   {"[http://127.0.0.1:8080]", "[]", ":1: base-urls: empty; accepted: at least one URL"},
+		"not a URL":                {"[http://127.0.0.1:8080]", "[127.0.0.1:8080]", `:1: base-urls[0]: "127.0.0.1:8080" is no base URL; accepted: http or https`},
+		"a URL with a path":        {"[http://127.0.0.1:8080]", "[http://a/b]", ":1: base-urls[0]: "},
+		"a URL with a password":    {"[http://127.0.0.1:8080]", "[http://u:p@a]", ":1: base-urls[0]: "},
+		"another scheme":           {"[http://127.0.0.1:8080]", "[ftp://a]", ":1: base-urls[0]: "},
+		"template without key":     {"Bearer {key}", "Bearer", `:2: credential.template: "Bearer" does not hold {key} once`},
+		"template with two keys":   {"Bearer {key}", "{key} {key}", ":2: credential.template: "},
+		"no header name":           {"header: Authorization", "header: A b", `:2: credential.header: "A b" is no header name`},
+		"no method":                {"{ method: POST, path: /v1/invoice/calculate, body-file", "{ method: post, path: /v1/invoice/calculate, body-file", `:5: operations.valid.method: "post" is no method`},
+		"no path":                  {"path: /v1/invoice/calculate, body: ", "path: v1, body: ", `:6: operations.invalid.path: "v1" is no path`},
+		"two bodies":               {"body-file: ok.json", "body-file: ok.json, body: x", ":5: operations.valid.body-file: given beside body; accepted: one of the two"},
+		"a body that is not there": {"ok.json", "gone.json", "gone.json: no such file or directory"},
+		"a wrong class of status":  {"expect: 422", "expect: 200", ":6: operations.invalid.expect: 200; accepted: a status from 400 to 499"},
+		"status zero":              {"expect: 422", "expect: 0", ":6: operations.invalid.expect: 0 means nothing here"},
+		"our own header":           {`body: "{}"`, `body: "{}", headers: { Host: x }`, ":6: operations.invalid.headers.Host: set by brimline"},
+		"the credential's header":  {`body: "{}"`, `body: "{}", headers: { authorization: x }`, ":6: operations.invalid.headers.authorization: set by brimline"},
+		"a header of two lines":    {`body: "{}"`, `body: "{}", headers: { X-A: "a\nb" }`, ":6: operations.invalid.headers.X-A: no header"},
+		"no path outside":          {"[/health, /ready]", "[/health, ready]", `:7: outside-quotas[1]: "ready" is no path`},
+		"an upload of nothing":     {"body-file: ok.json", `body: "x"`, ":11: can.stalled-upload: the valid operation has no body that could be half sent"},
+		"a token over the network": {"http://127.0.0.1:9091", "http://10.0.0.1:9091", ":12: can.control.url: "},
+		"no token file":            {", token-file: control.token", "", ":12: can.control.token-file: missing; accepted: text"},
+		"no operations at all":     {"max-operations: 1000", "max-operations: 0", ":13: limits.max-operations: 0 means nothing here"},
+		"fewer than none":          {"max-operations: 1000", "max-operations: -5", ":13: limits.max-operations: -5; accepted: a positive number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, goodFile, c.from)
+			dir := folder(t, map[string]string{"t.yaml": strings.Replace(goodFile, c.from, c.to, 1), "ok.json": `{"a":1}`})
+			path := filepath.Join(dir, "t.yaml")
+			_, err := target.ReadFile(path)
+			require.ErrorContains(t, err, c.want)
+			require.True(t, strings.HasPrefix(err.Error(), path), "%v", err)
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+	_, err := target.ReadFile("gone.yaml")
+	require.EqualError(t, err, "gone.yaml: no such file or directory")
+}
+
+func TestWriteIsReadBack(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.yaml")
+	f := target.File{
+		BaseURLs:   []string{"http://127.0.0.1:1"},
+		Credential: target.Credential{Header: "Authorization", Template: "Bearer {key}"},
+		Operations: target.Operations{
+			Valid:   target.Operation{Method: "POST", Path: "/v1/invoice/calculate", Body: `{"a": "é", "b": [1]}`, Headers: map[string]string{"X-A": "1: 2"}},
+			Invalid: &target.Operation{Method: "GET", Path: "/v1/invoice/x"},
+		},
+		OutsideQuotas: []string{"/health"},
+		Allowances:    map[string]target.Allowance{"free": {RequestsPerMinute: 10, Burst: 10, Concurrency: 2}},
+		Can:           target.Can{StalledUpload: true, Control: &target.ControlAddress{URL: "http://127.0.0.1:2"}},
+	}
+	keys := []target.Key{{User: "u,1", Plan: "free", Secret: target.NewSecret("isk_free_0123456789abcdef0123")}}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "out.keys"), []byte("old"), 0o644), "a file whose mode is too wide")
+	require.NoError(t, target.Write(path, f, keys, target.NewSecret("the-token")))
+
+	for name, mode := range map[string]os.FileMode{"out.yaml": 0o644, "out.keys": 0o600, "out.token": 0o600} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm(), name)
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "0123456789")
+	require.NotContains(t, string(text), "the-token")
+
+	got, err := target.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "out.keys", got.KeysFile)
+	require.Equal(t, "out.token", got.Can.Control.TokenFile)
+	require.Equal(t, f.Operations, got.Operations)
+	require.Equal(t, f.Allowances, got.Allowances)
+	require.Empty(t, f.Can.Control.TokenFile, "the caller's file is left alone")
+
+	back, err := target.ReadKeys(filepath.Join(dir, "out.keys"))
+	require.NoError(t, err)
+	require.Equal(t, keys, back)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 3, "nothing temporary is left behind")
+
+	require.Error(t, target.Write(filepath.Join(dir, "no", "where.yaml"), f, nil, target.Secret{}))
+}
+
+func TestReadKeys(t *testing.T) {
+	const long = "isk_free_0123456789abcdef0123"
+	for name, c := range map[string]struct{ text, want string }{
+		"good":                  {"user,plan,key\nu1,free," + long + "\nu1,free,k2\n", ""},
+		"byte order mark, CRLF": {"\ufeffuser,plan,key\r\nu1,free,k1\r\n", ""},
+		"no header":             {"u1,free," + long + "\n", "k.csv:1: not the header of a keys file; accepted: user,plan,key"},
+		"two columns":           {"user,plan,key\nu1," + long + "\n", "k.csv:2: wrong number of fields; accepted: user,plan,key"},
+		"an open quote":         {"user,plan,key\nu1,free,\"" + long + "\n", "k.csv:2: extraneous or missing \" in quoted-field"},
+		"no user":               {"user,plan,key\n,free," + long + "\n", "k.csv:2: a user or plan without a name"},
+		"no key":                {"user,plan,key\nu1,free,\n", "k.csv:2: no key that could be sent"},
+		"a key with a space":    {"user,plan,key\nu1,free,a b\n", "k.csv:2: no key that could be sent"},
+		"a key of two lines":    {"user,plan,key\nu1,free,\"a\nb\"\n", "k.csv:2: no key that could be sent"},
+		"a key twice":           {"user,plan,key\nu1,free," + long + "\nu2,free," + long + "\n", "k.csv:3: the key of line 2 again; accepted: each key once"},
+		"a user on two plans":   {"user,plan,key\nu1,free,k1\nu1,pro,k2\n", `k.csv:3: user "u1" is on plan "free" as well as "pro"`},
+		"nobody":                {"user,plan,key\n", "k.csv: no keys; accepted: lines of user,plan,key below that header"},
+		"empty":                 {"", "k.csv: no keys"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t, map[string]string{"k.csv": c.text})
+			keys, err := target.ReadKeys(filepath.Join(dir, "k.csv"))
+			if c.want == "" {
+				require.NoError(t, err)
+				require.NotEmpty(t, keys)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "0123456789", "no error shows a key")
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+func TestSecretFilesAreTheirOwners(t *testing.T) {
+	dir := folder(t, map[string]string{"k.csv": "user,plan,key\nu1,free,k1\n"})
+	path := filepath.Join(dir, "k.csv")
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o644, 0o620, 0o660} {
+		require.NoError(t, os.Chmod(path, mode))
+		_, err := target.ReadKeys(path)
+		require.ErrorContains(t, err, "lets others read it; accepted: 0600 (chmod 600 "+path+")")
+	}
+	for _, mode := range []os.FileMode{0o600, 0o400} {
+		require.NoError(t, os.Chmod(path, mode))
+		_, err := target.ReadKeys(path)
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,428 @@
+package target_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reference/policy"
+	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/wiring"
+)
+
+const invoice = `{"currency":"EUR","lines":[{"description":"x","quantity":"1","unitPrice":"1.00","taxRate":"19"}]}`
+
+// reference starts the reference server and describes it.
+func reference(t *testing.T, mode control.ClockMode, users int) (*server.Server, target.File) {
+	t.Helper()
+	s, err := server.Open(context.Background(), server.Config{
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: mode, Users: users,
+		Alter: func(p *wiring.Parts) { p.Bounds.Engine = 200 * time.Millisecond },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+	f := fileFor(s.URL())
+	f.Operations.Valid.Body = invoice
+	f.OutsideQuotas = []string{"/health"}
+	f.Can.Control = &target.ControlAddress{URL: s.ControlURL()}
+	for name := range s.Plans() {
+		eff, err := policy.Resolve(s.Plans(), policy.Subscription{Plan: name}, nil, time.Time{})
+		require.NoError(t, err)
+		f.Allowances[name] = target.Allowance{RequestsPerMinute: eff.Allowance.RequestsPerMinute(), Burst: eff.Allowance.Burst(), Concurrency: eff.Allowance.Concurrency()}
+	}
+	return s, f
+}
+
+func openReference(t *testing.T, mode control.ClockMode) *target.Target {
+	t.Helper()
+	s, f := reference(t, mode, 0)
+	tg, err := target.Open(t.Context(), f, target.Options{ControlToken: target.NewSecret(s.ControlToken())})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, tg.Close()) })
+	return tg
+}
+
+// openWithKeys is openReference for users of a keys file; the target's control
+// cannot make users.
+func openWithKeys(t *testing.T, users int) *target.Target {
+	t.Helper()
+	s, f := reference(t, control.ClockShifted, users)
+	var keys []target.Key
+	for _, u := range s.Users() {
+		for _, k := range u.Keys {
+			keys = append(keys, target.Key{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(k.Reveal())})
+		}
+	}
+	f.Can.Control = nil
+	tg, err := target.Open(t.Context(), f, target.Options{Keys: keys})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, tg.Close()) })
+	return tg
+}
+
+// innocent is an exchange that a correct server must give.
+func innocent(t *testing.T, e target.Exchange, status int, code string) {
+	t.Helper()
+	require.NoError(t, e.Err)
+	require.Empty(t, e.Findings)
+	require.Equal(t, status, e.Status, "%s", e.Body)
+	require.Equal(t, code, e.Answer.Body.ErrorCode.Value)
+}
+
+func TestTheReferenceOnEveryClock(t *testing.T) {
+	for _, mode := range []control.ClockMode{control.ClockReal, control.ClockShifted, control.ClockFrozen} {
+		t.Run(string(mode), func(t *testing.T) {
+			tg := openReference(t, mode)
+			require.Equal(t, mode, tg.Clock())
+			require.Equal(t, mode != control.ClockReal, tg.Movable())
+			require.Equal(t, mode != control.ClockReal, tg.Has(contract.NeedClock))
+			require.Contains(t, tg.Server(), "brimline")
+			require.Contains(t, tg.Describe(), "users as needed on 5 plans  clock: "+string(mode)+"  can: audit")
+
+			u := lease(t, tg, "free", 2)
+			for range 10 {
+				innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+			}
+			invalid, ok := tg.Invalid()
+			require.True(t, ok)
+			innocent(t, tg.Send(t.Context(), u, invalid), 429, contract.CodeRateLimited)
+			if mode == control.ClockReal {
+				return
+			}
+			// To the microsecond where the clock stands still.
+			require.NoError(t, tg.Wait(t.Context(), time.Duration(u.Bucket.WaitFor(1))*time.Microsecond))
+			e := tg.Send(t.Context(), u, invalid)
+			innocent(t, e, 422, contract.CodeValidationFailed)
+			if mode == control.ClockFrozen {
+				require.Equal(t, e.Span.From, e.Span.To)
+				require.Zero(t, u.Bucket.Width())
+				short, ok := u.Bucket.ShortOf(1)
+				require.True(t, ok)
+				require.NoError(t, tg.Advance(t.Context(), time.Duration(short)*time.Microsecond))
+				innocent(t, tg.Send(t.Context(), u, tg.Valid()), 429, contract.CodeRateLimited)
+			}
+			// A date set back changes nothing for the bucket.
+			before, err := tg.Now(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, tg.Advance(t.Context(), -time.Hour))
+			after, err := tg.Now(t.Context())
+			require.NoError(t, err)
+			require.Negative(t, after.Sub(before))
+			innocent(t, tg.Send(t.Context(), u, tg.Valid()), 429, contract.CodeRateLimited)
+
+			asked, err := tg.Rest(t.Context(), u)
+			require.NoError(t, err)
+			require.Empty(t, asked.Method, "its level is known")
+			e = tg.Send(t.Context(), u, tg.Valid())
+			innocent(t, e, 200, "")
+			require.Equal(t, int64(9), e.Answer.Remaining.Value)
+		})
+	}
+}
+
+func TestWaitingOnARealClock(t *testing.T) {
+	tg := openReference(t, control.ClockReal)
+	u := lease(t, tg, "pro", 1) // a token each 200 ms
+	for {
+		e := tg.Send(t.Context(), u, tg.Valid())
+		require.NoError(t, e.Err)
+		require.Empty(t, e.Findings)
+		if e.Status == 429 {
+			break
+		}
+	}
+	require.NoError(t, tg.Wait(t.Context(), time.Duration(u.Bucket.WaitFor(1))*time.Microsecond))
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, tg.Wait(ctx, time.Hour), context.Canceled)
+}
+
+func TestRestOfAUserOfUnknownPast(t *testing.T) {
+	tg := openWithKeys(t, 1)
+	require.False(t, tg.Movable())
+	u := lease(t, tg, "pro", 2)
+	require.Equal(t, 100*oracle.Token, u.Bucket.Width())
+	asked, err := tg.Rest(t.Context(), u)
+	require.NoError(t, err)
+	innocent(t, asked, 200, "")
+	for range 100 {
+		innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+	}
+}
+
+func TestHolds(t *testing.T) {
+	for _, place := range []target.Place{target.PlaceUpload, target.PlaceEngine, target.PlaceResponse} {
+		t.Run(string(place), func(t *testing.T) {
+			tg := openReference(t, control.ClockFrozen)
+			require.True(t, tg.CanHold(place))
+			u := lease(t, tg, "starter", 2) // 20 tokens, 5 at once
+			var held []*target.Held
+			hold := func() {
+				t.Helper()
+				h, e := tg.Hold(t.Context(), u, tg.Valid(), place)
+				require.NotNil(t, h, "%v %s", e.Err, e.Body)
+				require.Empty(t, h.Findings())
+				require.NotEmpty(t, e.Curl)
+				held = append(held, h)
+			}
+			for range 5 {
+				hold()
+			}
+			h, e := tg.Hold(t.Context(), u, tg.Valid(), place)
+			require.Nil(t, h)
+			innocent(t, e, 429, contract.CodeConcurrencyLimited)
+			require.Equal(t, int64(14), e.Answer.Remaining.Value)
+
+			// One goes away, one is torn down: two more get in.
+			held[0].Drop()
+			held[1].Reset()
+			held = held[2:]
+			for range 2 {
+				eventually(t, func() bool {
+					h, e := tg.Hold(t.Context(), u, tg.Valid(), place)
+					require.NoError(t, e.Err)
+					if h != nil {
+						held = append(held, h)
+					}
+					return h != nil
+				})
+			}
+			for _, h := range held {
+				innocent(t, h.Finish(t.Context()), 200, "")
+				require.Error(t, h.Finish(t.Context()).Err, "it is over")
+				h.Drop()
+			}
+			eventually(t, func() bool { return tg.Send(t.Context(), u, tg.Valid()).Status == 200 })
+		})
+	}
+}
+
+// eventually tries again where a permit may be free a moment after its request's
+// last byte was seen. Each try costs a token.
+func eventually(t *testing.T, done func() bool) {
+	t.Helper()
+	for _, wait := range []int{0, 1, 10, 100, 1000} {
+		time.Sleep(time.Duration(wait) * time.Millisecond)
+		if done() {
+			return
+		}
+	}
+	t.Fatal("not even after a second")
+}
+
+func TestHoldsThatLeaveTogether(t *testing.T) {
+	for _, place := range []target.Place{target.PlaceUpload, target.PlaceEngine, target.PlaceResponse} {
+		t.Run(string(place), func(t *testing.T) {
+			tg := openReference(t, control.ClockFrozen)
+			u := lease(t, tg, "starter", 1)
+			rs := slices.Repeat([]target.Request{tg.Valid()}, 9)
+			held, answered, findings := tg.HoldTogether(t.Context(), u, rs, place)
+			require.Empty(t, findings)
+			require.Len(t, held, 5)
+			require.Len(t, answered, 4)
+			for _, e := range answered {
+				innocent(t, e, 429, contract.CodeConcurrencyLimited)
+			}
+			lo, hi := u.Bucket.Level()
+			require.Equal(t, [2]int64{11 * oracle.Token, 11 * oracle.Token}, [2]int64{lo, hi})
+			for _, h := range held {
+				innocent(t, h.Finish(t.Context()), 200, "")
+			}
+		})
+	}
+}
+
+func TestAHoldAtAuthenticationSpendsNothingYet(t *testing.T) {
+	tg := openReference(t, control.ClockFrozen)
+	u := lease(t, tg, "free", 2)
+	h, e := tg.Hold(t.Context(), u, tg.Valid(), target.PlaceAuthentication)
+	require.NotNil(t, h, "%v", e.Err)
+	lo, _ := u.Bucket.Level()
+	require.Equal(t, 10*oracle.Token, lo)
+	innocent(t, h.Finish(t.Context()), 200, "")
+	lo, _ = u.Bucket.Level()
+	require.Equal(t, 9*oracle.Token, lo)
+	h, e = tg.Hold(t.Context(), u, target.Request{Method: "GET", Path: "/v1/invoice/x", Key: 1}, target.PlaceAuthentication)
+	require.NotNil(t, h, "%v", e.Err)
+	h.Drop()
+}
+
+func TestSimultaneousRequests(t *testing.T) {
+	tg := openReference(t, control.ClockReal)
+	u := lease(t, tg, "free", 1)
+	es, findings := tg.SendTogether(t.Context(), u, slices.Repeat([]target.Request{tg.Valid()}, 16))
+	require.Empty(t, findings)
+	got := map[string]int{}
+	for _, e := range es {
+		require.NoError(t, e.Err)
+		got[e.Answer.Body.ErrorCode.Value]++
+	}
+	require.Equal(t, 6, got[contract.CodeRateLimited], "%v", got)
+}
+
+func TestWorkThatIsStubborn(t *testing.T) {
+	tg := openReference(t, control.ClockFrozen)
+	u := lease(t, tg, "starter", 1)
+	require.NoError(t, tg.SetEngine(t.Context(), u, control.EngineStubborn))
+	require.NoError(t, tg.CloseGate(t.Context(), u, target.PlaceEngine))
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 504, contract.CodeEngineTimeout)
+	require.NoError(t, tg.OpenGate(t.Context(), u, target.PlaceEngine))
+	for behaviour, code := range map[control.Behaviour]string{control.EngineFail: contract.CodeEngineFailure, control.EngineTimeout: contract.CodeEngineTimeout, control.EngineOK: ""} {
+		require.NoError(t, tg.SetEngine(t.Context(), u, behaviour))
+		e := tg.Send(t.Context(), u, tg.Valid())
+		require.NoError(t, e.Err)
+		require.Empty(t, e.Findings)
+		require.Equal(t, code, e.Answer.Body.ErrorCode.Value)
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	tg := openReference(t, control.ClockFrozen)
+	u := lease(t, tg, "free", 1)
+	for range 5 {
+		innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+	}
+	require.NoError(t, tg.SetPlan(t.Context(), u, "pro"))
+	e := tg.Send(t.Context(), u, tg.Valid())
+	innocent(t, e, 200, "")
+	require.Equal(t, int64(49), e.Answer.Remaining.Value, "half of it is there")
+	require.NoError(t, tg.SetOverride(t.Context(), u, target.Burst, 10, time.Time{}))
+	require.NoError(t, tg.SetOverride(t.Context(), u, target.RequestsPerMinute, 1, time.Time{}))
+	e = tg.Send(t.Context(), u, tg.Valid())
+	innocent(t, e, 200, "")
+	require.Equal(t, int64(10), e.Answer.Limit.Value)
+	require.NoError(t, tg.SetOverride(t.Context(), u, target.Concurrency, 1, time.Time{}))
+	require.NoError(t, tg.EndOverride(t.Context(), u, target.Burst))
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+	require.Equal(t, oracle.Allowance{RequestsPerMinute: 1, Burst: 100, Concurrency: 1}, u.Bucket.Allowance())
+
+	var refused *target.ControlError
+	require.ErrorAs(t, tg.SetOverride(t.Context(), u, target.Burst, 0, time.Time{}), &refused)
+	require.Equal(t, 422, refused.Status)
+	require.ErrorAs(t, tg.SetOverride(t.Context(), u, "depth", 1, time.Time{}), &refused)
+	require.Error(t, tg.SetPlan(t.Context(), u, "gold"))
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+
+	require.NoError(t, tg.SetOperations(t.Context(), u, 0))
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 402, contract.CodeCapacityExhausted)
+}
+
+func TestKeysComeAndGo(t *testing.T) {
+	tg := openReference(t, control.ClockFrozen)
+	u := lease(t, tg, "free", 1)
+	require.NoError(t, tg.AddKey(t.Context(), u))
+	require.Equal(t, 2, u.Keys())
+	r := tg.Valid()
+	r.Key = 1
+	innocent(t, tg.Send(t.Context(), u, r), 200, "")
+	require.NoError(t, tg.RevokeKey(t.Context(), u, 1))
+	innocent(t, tg.SendApart(t.Context(), u, r), 401, contract.CodeUnauthenticated)
+	require.Error(t, tg.RevokeKey(t.Context(), u, 2))
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+}
+
+func TestAudits(t *testing.T) {
+	tg := openReference(t, control.ClockFrozen)
+	u := lease(t, tg, "free", 1)
+	e := tg.Send(t.Context(), u, tg.Valid())
+	innocent(t, e, 200, "")
+	one := func(a control.Audit) bool { return len(a.Entries) == 1 && a.Charges == 1 }
+	a, err := tg.Audit(t.Context(), e.Answer.RequestID.Value, one)
+	require.NoError(t, err)
+	require.True(t, one(a), "%+v", a)
+	require.Equal(t, int64(1), a.EngineCalls)
+	require.False(t, u.Secret(0).In(a.Entries[0].Raw))
+	a, err = tg.UserAudit(t.Context(), u, one)
+	require.NoError(t, err)
+	require.True(t, one(a))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = tg.Audit(ctx, "made-up", func(control.Audit) bool { return false })
+	require.ErrorIs(t, err, context.DeadlineExceeded, "it looks again")
+}
+
+func TestReturnLeavesNothingBehind(t *testing.T) {
+	s, f := reference(t, control.ClockFrozen, 1)
+	var keys []target.Key
+	for _, u := range s.Users() {
+		if u.Plan == "free" {
+			keys = append(keys, target.Key{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(u.Keys[0].Reveal())})
+		}
+	}
+	// A control server that has everything but a way to make users.
+	f.Can.Control.URL = withoutUsers(t, s.ControlURL())
+	tg, err := target.Open(t.Context(), f, target.Options{Keys: keys, ControlToken: target.NewSecret(s.ControlToken())})
+	require.NoError(t, err)
+	defer tg.Close()
+	require.Equal(t, []string{"free"}, tg.Plans())
+	require.False(t, tg.Has(contract.NeedPolicy))
+
+	u, err := tg.Lease(t.Context(), "free", 1)
+	require.NoError(t, err)
+	_, err = tg.Rest(t.Context(), u)
+	require.NoError(t, err)
+	_, e := tg.Hold(t.Context(), u, tg.Valid(), target.PlaceEngine)
+	require.NoError(t, e.Err)
+	require.NoError(t, tg.SetPlan(t.Context(), u, "pro"))
+	require.NoError(t, tg.SetOverride(t.Context(), u, target.Burst, 3, time.Time{}))
+	require.NoError(t, tg.SetEngine(t.Context(), u, control.EngineFail))
+	require.NoError(t, tg.Return(t.Context(), u))
+
+	again, err := tg.Lease(t.Context(), "free", 1)
+	require.NoError(t, err)
+	require.Equal(t, u.ID, again.ID)
+	innocent(t, tg.Send(t.Context(), again, tg.Valid()), 200, "")
+	require.Equal(t, oracle.Allowance{RequestsPerMinute: 10, Burst: 10, Concurrency: 2}, again.Bucket.Allowance())
+
+	// What cannot be put back ends a user's use.
+	require.NoError(t, tg.SetOperations(t.Context(), again, 5))
+	require.NoError(t, tg.Return(t.Context(), again))
+	_, err = tg.Lease(t.Context(), "free", 1)
+	require.ErrorIs(t, err, target.ErrNoUser)
+}
+
+// withoutUsers stands before a control server and hides that it can make users.
+func withoutUsers(t *testing.T, url string) string {
+	t.Helper()
+	front := proxy(t, url, func(path string, body string) string {
+		if path == control.Prefix {
+			body = strings.Replace(body, `"users",`, "", 1)
+		}
+		return body
+	})
+	return front
+}
+
+func TestAMoveThatMayHaveHappened(t *testing.T) {
+	s, f := reference(t, control.ClockFrozen, 0)
+	cut := false
+	f.Can.Control.URL = proxy(t, s.ControlURL(), func(path, body string) string {
+		if cut && strings.HasSuffix(path, "/clock/advance") {
+			panic(http.ErrAbortHandler)
+		}
+		return body
+	})
+	tg, err := target.Open(t.Context(), f, target.Options{ControlToken: target.NewSecret(s.ControlToken())})
+	require.NoError(t, err)
+	defer tg.Close()
+	u := lease(t, tg, "free", 1)
+	var refused *target.ControlError
+	require.ErrorAs(t, tg.Advance(t.Context(), 290*365*24*time.Hour), &refused)
+	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
+	cut = true
+	require.ErrorIs(t, tg.Advance(t.Context(), time.Second), target.ErrAway)
+	require.ErrorIs(t, tg.Send(t.Context(), u, tg.Valid()).Err, target.ErrTimeline)
+	require.ErrorIs(t, tg.Advance(t.Context(), time.Second), target.ErrTimeline)
+}
