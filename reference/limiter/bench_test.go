@@ -6,15 +6,13 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/limiter"
-	"github.com/invoicespec/brimline/reference/policy"
 )
 
 // BenchmarkDecision is one local decision, admit and release, of a user drawn at
@@ -22,62 +20,53 @@ import (
 // no permits, no headers, no bound on its memory and no exact arithmetic: it is
 // there as a yardstick for the machine.
 func BenchmarkDecision(b *testing.B) {
-	a, err := policy.NewAllowance(1_000_000, 1_000_000, 100_000)
-	require.NoError(b, err)
+	a := allowance(b, 1_000_000, 1_000_000, 100_000)
 	for _, n := range []int{1, 1_000, 100_000} {
 		users := userNames(n)
 		b.Run(fmt.Sprintf("limiter=local/users=%d", n), func(b *testing.B) {
-			l := limiter.NewLocal(clock.NewReal(), limiter.Config{})
-			parallel(b, func(next *drawer) {
-				user := users[next.draw(n)]
-				if _, err := l.Admit(context.Background(), user, a, next.id()); err != nil {
+			ctx, l := context.Background(), limiter.NewLocal(clock.NewReal(), limiter.Config{})
+			decide := func(user, id string) {
+				if _, err := l.Admit(ctx, user, a, id); err != nil {
 					b.Error(err)
 				}
-				if err := l.Release(context.Background(), user, next.id()); err != nil {
+				if err := l.Release(ctx, user, id); err != nil {
 					b.Error(err)
 				}
-			})
+			}
+			parallel(b, users, decide)
 		})
 		b.Run(fmt.Sprintf("limiter=x-time-rate/users=%d", n), func(b *testing.B) {
 			var limiters sync.Map
-			parallel(b, func(next *drawer) {
-				user := users[next.draw(n)]
+			decide := func(user, _ string) {
 				l, ok := limiters.Load(user)
 				if !ok {
 					l, _ = limiters.LoadOrStore(user, rate.NewLimiter(1e6/60, 1e6))
 				}
-				l.(*rate.Limiter).AllowN(time.Now(), 1)
-			})
+				l.(*rate.Limiter).Allow()
+			}
+			parallel(b, users, decide)
 		})
 	}
 }
 
-// drawer is the randomness of one goroutine of a benchmark.
-type drawer struct {
-	random *rand.Rand
-	ids    [64]string
-	n      int
-}
-
-func (d *drawer) draw(n int) int { return d.random.IntN(n) }
-
-func (d *drawer) id() string { return d.ids[d.n%len(d.ids)] }
-
-func parallel(b *testing.B, step func(*drawer)) {
+// parallel measures decide on users drawn at random, every one of whom was seen
+// before. No two goroutines use an id at once.
+func parallel(b *testing.B, users []string, decide func(user, id string)) {
 	b.ReportAllocs()
-	var started sync.Mutex
-	workers := 0
+	for _, user := range users {
+		decide(user, "first")
+	}
+	var workers atomic.Uint64
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
-		started.Lock()
-		workers++
-		d := &drawer{random: rand.New(rand.NewPCG(1, uint64(workers)))}
-		for i := range d.ids {
-			d.ids[i] = fmt.Sprintf("%016x-%04d-%04d", d.random.Uint64(), workers, i)
+		worker := workers.Add(1)
+		random := rand.New(rand.NewPCG(1, worker))
+		var ids [64]string
+		for i := range ids {
+			ids[i] = fmt.Sprintf("%016x-%04d-%04d", random.Uint64(), worker, i)
 		}
-		started.Unlock()
-		for pb.Next() {
-			step(d)
-			d.n++
+		for n := 0; pb.Next(); n++ {
+			decide(users[random.IntN(len(users))], ids[n%len(ids)])
 		}
 	})
 }

@@ -106,6 +106,16 @@ func TestIdleExpiry(t *testing.T) {
 	}
 }
 
+// An instant before the last use is no idle time.
+func TestSweepAtAnEarlierInstant(t *testing.T) {
+	b := limiter.NewBuckets(limiter.Config{})
+	b.Update("u", func(bucket.State) bucket.State {
+		return bucket.State{Level: bucket.Token, At: 1_000_000, Rate: 1, Burst: 1}
+	})
+	b.Sweep(0)
+	require.Equal(t, 1, b.Stats().Size)
+}
+
 // Nobody need call Sweep for the memory of the idle: whoever goes on asking drops
 // those beside them.
 func TestUpdatesSweep(t *testing.T) {

@@ -105,18 +105,17 @@ func BenchmarkStore(b *testing.B) {
 		users := userNames(n)
 		for _, candidate := range stores {
 			b.Run(fmt.Sprintf("store=%s/users=%d", candidate.name, n), func(b *testing.B) {
-				before := heap()
-				s := candidate.open(limiter.DefaultMaximumSize)
-				for _, user := range users {
-					takeFrom(s, user, a, c)
-				}
-				grown := heap() - before
-				b.ResetTimer()
 				take := func(state bucket.State) bucket.State {
 					state, _ = state.Take(a, c.Instant())
 					return state
 				}
-				parallel(b, func(d *drawer) { s.Update(users[d.draw(n)], take) })
+				before := heap()
+				s := candidate.open(limiter.DefaultMaximumSize)
+				for _, user := range users {
+					s.Update(user, take)
+				}
+				grown := heap() - before
+				parallel(b, users, func(user, _ string) { s.Update(user, take) })
 				b.ReportMetric(float64(grown)/float64(n), "B/user")
 				runtime.KeepAlive(s)
 			})
