@@ -128,5 +128,5 @@ Feature: Headers
 
     Scenario: with one permit left they describe the bucket
       Given a user with all permits but one in flight
-      When they send a valid request
+      When they send a request to an unknown path
       Then its RateLimit headers describe the bucket

@@ -103,7 +103,6 @@ Feature: Request rate
     Scenario: rate rejections leave the cap as it was
       Given an emptied user on the quickest plan
       When they are rejected more often than their cap is large
-      And they rest
       Then their cap is exact
 
   @RATE-7 @MUST @needs-audit

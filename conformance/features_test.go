@@ -1,0 +1,121 @@
+package conformance_test
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/steps"
+	"github.com/invoicespec/brimline/features"
+)
+
+// everything is a target that offers all there is.
+type everything struct{}
+
+func (everything) Has(contract.Need) bool { return true }
+func (everything) Plans() []string {
+	return []string{"free", "starter", "plus", "pro", "enterprise", "custom"}
+}
+
+// seen lists the clauses that have scenarios of their own.
+func seen() []string {
+	return []string{
+		"SCOPE-1", "SCOPE-2", "SCOPE-3", "AUTH-1", "POOL-1", "POOL-2", "POOL-3", "PLAN-1",
+		"RATE-1", "RATE-2", "RATE-3", "RATE-4", "RATE-5", "RATE-6", "RATE-7", "RATE-8", "RATE-9", "RATE-10",
+		"HDR-1", "HDR-2", "HDR-3", "HDR-4", "HDR-5", "HDR-6", "HDR-7", "HDR-8", "HDR-9",
+		"ERR-1", "ERR-2", "ERR-3", "ERR-4", "ERR-5",
+		"CONC-1", "CONC-2", "CONC-3", "CONC-4", "CONC-5", "CONC-6",
+		"PERMIT-1", "PERMIT-2", "PERMIT-3", "PERMIT-4", "PERMIT-5", "PERMIT-6", "PERMIT-7", "PERMIT-8",
+		"CHG-1", "CHG-2", "CHG-3", "LOG-1", "LOG-3", "LOG-4",
+	}
+}
+
+func TestEveryListedClauseHasARuleOfItsOwn(t *testing.T) {
+	plan, err := conformance.NewPlan(everything{}, features.FS, nil)
+	require.NoError(t, err)
+	rules := map[string]bool{}
+	for _, s := range plan.Scenarios {
+		require.Empty(t, s.NotRun, "%s is out of reach for a target that offers all there is", s.At)
+		rules[s.Clauses[0]] = true
+	}
+	var want = map[string]bool{}
+	for _, id := range seen() {
+		want[id] = true
+	}
+	require.Equal(t, want, rules)
+}
+
+func TestScenarioNamesTellThemApart(t *testing.T) {
+	plan, err := conformance.NewPlan(everything{}, features.FS, nil)
+	require.NoError(t, err)
+	names := map[string]string{}
+	for _, s := range plan.Scenarios {
+		key := s.Clauses[0] + " " + s.Name
+		require.Empty(t, names[key], "%s and %s have one name: %s", s.At, names[key], s.Name)
+		names[key] = s.At
+		require.NotContains(t, s.Name, "<", "%s: a placeholder was not replaced", s.At)
+	}
+}
+
+func TestPatternsAreAnchored(t *testing.T) {
+	for _, p := range steps.Patterns() {
+		require.True(t, strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$"), "%s is not anchored at both ends", p)
+	}
+}
+
+// TestEverySentenceIsUsedAndUnderstoodOnce reads the sentences as godog does,
+// rows of outlines filled in.
+func TestEverySentenceIsUsedAndUnderstoodOnce(t *testing.T) {
+	used := map[string]bool{}
+	for _, sentence := range sentences(t) {
+		matches := 0
+		for _, p := range steps.Patterns() {
+			if regexp.MustCompile(p).MatchString(sentence) {
+				matches++
+				used[p] = true
+			}
+		}
+		require.Equal(t, 1, matches, "%q", sentence)
+	}
+	for _, p := range steps.Patterns() {
+		require.True(t, used[p], "no feature says %s", p)
+	}
+}
+
+// sentences lists the sentences of all scenarios.
+func sentences(t *testing.T) []string {
+	t.Helper()
+	plan, err := conformance.NewPlan(everything{}, features.FS, nil)
+	require.NoError(t, err)
+	var all []string
+	for _, s := range plan.Scenarios {
+		all = append(all, s.Steps...)
+	}
+	return all
+}
+
+// Scenarios speak of the burst and the cap, not of 10 and 2: on another target
+// these are other numbers.
+func TestScenariosHoldNoNumbersOfAnyPlan(t *testing.T) {
+	number := regexp.MustCompile(`\b\d+\b`)
+	allowed := regexp.MustCompile(`status 40[45]|Retry-After: 1\b|charged [01] operation`)
+	for _, s := range sentences(t) {
+		require.False(t, number.MatchString(allowed.ReplaceAllString(s, "")), "%q", s)
+	}
+}
+
+func TestFeatureFilesAreNamedForWhatTheyHold(t *testing.T) {
+	paths, err := fs.Glob(features.FS, "*.feature")
+	require.NoError(t, err)
+	for _, path := range paths {
+		data, err := fs.ReadFile(features.FS, path)
+		require.NoError(t, err)
+		title, _, _ := strings.Cut(strings.TrimPrefix(string(data), "Feature: "), "\n")
+		require.Equal(t, path, strings.ReplaceAll(strings.ToLower(title), " ", "_")+".feature")
+	}
+}

@@ -1,0 +1,209 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/cucumber/godog"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+// ErrSelection is a selection of clauses that is none: an unknown id, or
+// nothing that could be run.
+var ErrSelection = errors.New("nothing to run")
+
+// Reach is what a plan asks of a target.
+type Reach interface {
+	Has(contract.Need) bool
+	Plans() []string
+}
+
+// Plan is what would be run against a target, and what would not and why. It is
+// made before anything is sent.
+type Plan struct {
+	Scenarios []Planned `json:"scenarios"`
+	Clauses   []string  `json:"selected,omitempty"` // selected clauses; empty: all
+}
+
+// Planned is one scenario, an outline's row counting as one.
+type Planned struct {
+	Name    string          `json:"name"`
+	At      string          `json:"at"`      // feature file and line
+	Clauses []string        `json:"clauses"` // its rule's own first
+	Needs   []contract.Need `json:"needs"`
+	Steps   []string        `json:"steps"`
+	NotRun  string          `json:"not_run,omitempty"` // why it will not be run; empty: it will
+
+	plan  string   // the plan that its row names; empty: none, or every other
+	rows  []string // the plans that the rows of its outline name; nil: it has none
+	other bool     // its row stands for every plan that no other row names
+}
+
+// Running is the scenarios that will be run.
+func (p Plan) Running() []Planned {
+	return slices.DeleteFunc(slices.Clone(p.Scenarios), func(s Planned) bool { return s.NotRun != "" })
+}
+
+// NewPlan reads the features and plans those scenarios that carry a selected
+// clause; an empty selection is everything. Its error names a clause, level or
+// need that does not exist; it wraps [ErrSelection] where that came from the
+// selection, or where nothing at all can be run.
+func NewPlan(reach Reach, features fs.FS, clauses []string) (Plan, error) {
+	for _, id := range clauses {
+		if _, ok := contract.FindClause(id); !ok {
+			return Plan{}, fmt.Errorf("%w: there is no clause %q; \"brimline check --list\" shows them all", ErrSelection, id)
+		}
+	}
+	all, err := scenarios(features)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Clauses: clauses}
+	for _, s := range all {
+		s.NotRun = s.obstacle(reach, clauses)
+		p.Scenarios = append(p.Scenarios, s)
+	}
+	if len(p.Running()) == 0 {
+		return p, fmt.Errorf("%w: %s", ErrSelection, p.whyEmpty())
+	}
+	return p, nil
+}
+
+// whyEmpty says what keeps the selected scenarios from being run.
+func (p Plan) whyEmpty() string {
+	reasons := map[string]bool{}
+	for _, s := range p.Scenarios {
+		if s.NotRun != notSelected {
+			reasons[s.NotRun] = true
+		}
+	}
+	if len(reasons) == 0 {
+		return fmt.Sprintf("no scenario sees %s", strings.Join(p.Clauses, ", "))
+	}
+	var list []string
+	for r := range reasons {
+		list = append(list, r)
+	}
+	slices.Sort(list)
+	return "the target is out of reach for all of it: " + strings.Join(list, "; ")
+}
+
+const notSelected = "not selected"
+
+// obstacle says why a scenario cannot be run; empty if it can.
+func (s Planned) obstacle(reach Reach, clauses []string) string {
+	selected := func(id string) bool { return slices.Contains(clauses, id) }
+	if len(clauses) > 0 && !slices.ContainsFunc(s.Clauses, selected) {
+		return notSelected
+	}
+	var missing []string
+	for _, n := range s.Needs {
+		if !reach.Has(n) {
+			missing = append(missing, string(n))
+		}
+	}
+	if len(missing) > 0 {
+		return "needs " + strings.Join(missing, ", ")
+	}
+	named := func(plan string) bool { return slices.Contains(s.rows, plan) }
+	switch {
+	case s.other && !slices.ContainsFunc(reach.Plans(), func(p string) bool { return !named(p) }):
+		return "the target has no other plan"
+	case s.plan != "" && !slices.Contains(reach.Plans(), s.plan):
+		return fmt.Sprintf("the target has no user on plan %s", s.plan)
+	}
+	return ""
+}
+
+// scenarios reads all features in their order.
+func scenarios(features fs.FS) ([]Planned, error) {
+	paths, err := fs.Glob(features, "*.feature")
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("%w: there are no features", ErrSelection)
+	}
+	suite := godog.TestSuite{Options: &godog.Options{FS: features, Paths: paths}}
+	parsed, err := suite.RetrieveFeatures()
+	if err != nil {
+		return nil, fmt.Errorf("read features: %w", err)
+	}
+	var all []Planned
+	for _, f := range parsed {
+		for _, p := range f.Pickles {
+			s := Planned{Name: p.Name, At: at(p), Needs: []contract.Need{}}
+			for _, st := range p.Steps {
+				s.Steps = append(s.Steps, st.Text)
+			}
+			if err := s.readTags(p); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.At, err)
+			}
+			if len(p.AstNodeIds) == 2 { // the row of an outline
+				for _, e := range f.FindScenario(p.AstNodeIds[0]).Examples {
+					if e.TableHeader.Cells[0].Value != planColumn {
+						continue
+					}
+					for _, row := range e.TableBody {
+						s.readRow(row.Cells[0].Value, row.Id == p.AstNodeIds[1])
+					}
+				}
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// planColumn is the heading of an outline's column that names plans.
+const planColumn = "plan"
+
+// readRow takes in one row of the scenario's outline.
+func (s *Planned) readRow(cell string, own bool) {
+	name, ok := strings.CutPrefix(cell, "the ")
+	name = strings.TrimSuffix(name, " plan")
+	if !ok {
+		s.other = s.other || own
+		return
+	}
+	s.rows = append(s.rows, name)
+	if own {
+		s.plan = name
+	}
+}
+
+// readTags takes in the tags of the scenario, its rule and its examples. The
+// rule's own clause comes first.
+func (s *Planned) readTags(p *godog.Scenario) error {
+	var levels []contract.Level
+	for _, tag := range p.Tags {
+		name := strings.TrimPrefix(tag.Name, "@")
+		if need, ok := strings.CutPrefix(name, "needs-"); ok {
+			n, err := contract.ParseNeed(need)
+			if err != nil {
+				return err
+			}
+			s.Needs = append(s.Needs, n)
+			continue
+		}
+		if l := contract.Level(name); l == contract.Must || l == contract.Decided {
+			levels = append(levels, l)
+			continue
+		}
+		if _, ok := contract.FindClause(name); !ok {
+			return fmt.Errorf("unknown tag %s: a clause, a level or @needs-… is wanted", tag.Name)
+		}
+		s.Clauses = append(s.Clauses, name)
+	}
+	if len(s.Clauses) == 0 {
+		return errors.New("no clause is tagged")
+	}
+	if c, _ := contract.FindClause(s.Clauses[0]); len(levels) != 1 || levels[0] != c.Level {
+		return fmt.Errorf("tagged with levels %v: %s is %s", levels, c.ID, c.Level)
+	}
+	return nil
+}
+
+// at is where a scenario stands, an outline's row by its own line.
+func at(p *godog.Scenario) string { return fmt.Sprintf("features/%s:%d", p.Uri, p.Location.Line) }

@@ -1,0 +1,172 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/steps"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// runner carries out a plan. godog matches sentences and runs them; which
+// scenarios, how many at a time, and what became of them is decided here.
+type runner struct {
+	target  *target.Target
+	suite   *steps.Suite
+	options Options
+	planned map[string]Planned // those to be run, by where they stand
+
+	mu       sync.Mutex
+	outcomes map[string]outcome
+	away     int // scenarios in a row that the target was away from
+	reason   string
+	order    []Planned
+}
+
+func newRunner(t *target.Target, p Plan, o Options) *runner {
+	o.Workers = cmp.Or(o.Workers, 8)
+	if t.Movable() {
+		o.Workers = 1 // the clock is everybody's
+	}
+	o.Patience.Scenario = cmp.Or(o.Patience.Scenario, 5*time.Minute)
+	r := &runner{
+		target: t, suite: steps.NewSuite(t), options: o,
+		planned: map[string]Planned{}, outcomes: map[string]outcome{}, order: p.Scenarios,
+	}
+	for _, s := range p.Running() {
+		r.planned[s.At] = s
+	}
+	return r
+}
+
+// run runs the plan. Its error is the suite's own.
+func (r *runner) run(ctx context.Context) error {
+	paths, err := fs.Glob(r.options.Features, "*.feature")
+	if err != nil {
+		return err
+	}
+	suite := godog.TestSuite{
+		Name:                "brimline",
+		ScenarioInitializer: func(sc *godog.ScenarioContext) { r.scenario(ctx, sc) },
+		Options: &godog.Options{
+			FS: r.options.Features, Paths: paths,
+			Format: "progress", Output: io.Discard, NoColors: true,
+			Strict: true, Concurrency: r.options.Workers, DefaultContext: ctx,
+		},
+	}
+	suite.Run() // its exit code knows less than the outcomes
+	for _, s := range r.planned {
+		o, ok := r.outcomes[s.At]
+		if !ok {
+			return fmt.Errorf("%w: %s %q was planned and not run", ErrSuite, s.At, s.Name)
+		}
+		if err := o.suiteErr(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scenario prepares godog for one scenario; which one shows in Before.
+func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
+	s := r.suite.New()
+	s.Register(sc)
+	var planned *Planned
+	var started time.Time
+	cancel := func() {}
+	sc.Before(func(ctx context.Context, p *godog.Scenario) (context.Context, error) {
+		item, ok := r.planned[at(p)]
+		if !ok {
+			return ctx, godog.ErrSkip
+		}
+		planned, started = &item, time.Now()
+		if err := r.stop(run); err != nil {
+			return ctx, err
+		}
+		clause, _ := contract.FindClause(item.Clauses[0])
+		s.About(clause, item.rows)
+		ctx, cancel = context.WithTimeout(ctx, r.options.Patience.Scenario)
+		return ctx, nil
+	})
+	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (_ context.Context, failure error) {
+		defer cancel()
+		if planned == nil {
+			return ctx, nil
+		}
+		defer func() { // a panic here would end the process
+			if v := recover(); v != nil {
+				failure = fmt.Errorf("panic: %v", v)
+				r.end(outcome{Planned: *planned, err: failure})
+			}
+		}()
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer done()
+		if cerr := s.Close(closing); cerr != nil && err == nil {
+			err = fmt.Errorf("%w: %w", steps.ErrInconclusive, cerr)
+		}
+		if run.Err() != nil && err != nil && !errors.Is(err, steps.ErrBroken) {
+			err = errInterrupted
+		}
+		r.end(outcome{Planned: *planned, err: err, findings: s.Findings(), took: time.Since(started), reached: !errors.Is(err, errInterrupted)})
+		return ctx, nil
+	})
+}
+
+// stop says why no further scenario is begun.
+func (r *runner) stop(run context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reason == "" && run.Err() != nil {
+		r.reason = "interrupted"
+	}
+	if r.reason == "" && r.away >= 3 {
+		r.reason = "the target is away"
+	}
+	if r.reason == "" {
+		return nil
+	}
+	return errInterrupted
+}
+
+// end keeps what became of a scenario.
+func (r *runner) end(o outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(o.err, target.ErrAway) {
+		r.away++
+	} else if o.reached {
+		r.away = 0
+	}
+	r.outcomes[o.At] = o
+	if r.options.Progress != nil {
+		r.options.Progress(Event{Done: len(r.outcomes), Of: len(r.planned), Name: o.Name})
+	}
+}
+
+// aborted says why the run ended before its end; empty: it did not.
+func (r *runner) aborted() string { return r.reason }
+
+// results is every scenario of the plan in its order, run or not.
+func (r *runner) results() []outcome {
+	var all []outcome
+	for _, s := range r.order {
+		if o, ok := r.outcomes[s.At]; ok {
+			if errors.Is(o.err, errInterrupted) {
+				o.NotRun = r.reason
+			}
+			all = append(all, o)
+			continue
+		}
+		all = append(all, outcome{Planned: s})
+	}
+	return all
+}

@@ -1,0 +1,124 @@
+package steps
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// strangers are the sentences about requests that do not authenticate.
+func (s *Scenario) strangers() []sentence {
+	return []sentence{
+		{when, `^their second key is revoked$`, func(ctx context.Context) error { return asSetup(s.RevokeKey(ctx, s.user().User, 1)) }},
+		{when, `^somebody sends valid requests with every kind of bad credentials$`, func(ctx context.Context) error { return s.knock(ctx, s.badCredentials()) }},
+		{when, `^somebody sends valid requests with no key and with that key$`, func(ctx context.Context) error {
+			return s.knock(ctx, [][]string{{}, {s.Credential(s.user().Secret(1).Reveal())}})
+		}},
+		{then, `^each was refused as unauthenticated$`, s.refusedAsUnauthenticated},
+		{then, `^the answers differ in nothing but the request id$`, s.lookAlike},
+	}
+}
+
+// badCredentials lists credential lines that must not authenticate.
+func (s *Scenario) badCredentials() [][]string {
+	key := s.user().Secret(0).Reveal()
+	return [][]string{
+		{},                        // none
+		{s.Credential("")},        // an empty key
+		{s.Credential("unknown")}, // no key at all
+		{s.Credential(twisted(key))},
+		{"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+key))},
+		{s.Credential(key), s.Credential(key)}, // a good one, twice
+	}
+}
+
+// twisted is a key that looks like another and is none.
+func twisted(key string) string {
+	last := key[len(key)-1]
+	return key[:len(key)-1] + string(rune(last^1))
+}
+
+// knock sends a valid request with each of several credentials.
+func (s *Scenario) knock(ctx context.Context, credentials [][]string) error {
+	return s.sends(func() (got []exchange, err error) {
+		for _, lines := range credentials {
+			r := s.Valid()
+			r.Authorization = lines
+			e, err := s.attempt(ctx, r)
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, nil
+	})
+}
+
+// attempt sends a request that must not authenticate. A deployment that holds
+// such attempts to a rate of their own is asked again when it says so.
+func (s *Scenario) attempt(ctx context.Context, r target.Request) (exchange, error) {
+	for range 4 {
+		e, err := s.sendApart(ctx, s.user(), r)
+		if err != nil || e.Status != http.StatusTooManyRequests {
+			return e, err
+		}
+		wait := min(max(e.Answer.RetryAfter.Value, 1), 60)
+		if err := s.Wait(ctx, time.Duration(wait)*time.Second); err != nil {
+			return e, noAnswer(err)
+		}
+	}
+	return exchange{}, fmt.Errorf("%w: attempts from this address are throttled", ErrInconclusive)
+}
+
+func (s *Scenario) refusedAsUnauthenticated() error {
+	for _, e := range s.got {
+		if e.Status != http.StatusUnauthorized || e.Answer.Body.ErrorCode.Value != contract.CodeUnauthenticated {
+			return s.broken(e, "status", "401 UNAUTHENTICATED", statusAndCode(e))
+		}
+		for name, n := range rateLimits(e.Answer) {
+			if n.State != contract.Absent {
+				return s.broken(e, name, "absent", n.String())
+			}
+		}
+		if wrong := shape(e.Answer); len(wrong) > 0 {
+			return s.broken(e, wrong[0].Field, wrong[0].Expected, wrong[0].Got)
+		}
+	}
+	return s.verdict()
+}
+
+// lookAlike compares what a stranger could learn from each answer.
+func (s *Scenario) lookAlike() error {
+	want := looks(s.got[0])
+	for _, e := range s.got[1:] {
+		if got := looks(e); got != want {
+			return s.broken(e, "answer", want, got)
+		}
+	}
+	return s.verdict()
+}
+
+// looks is an answer without what differs by right: its date and request id.
+func looks(e exchange) string {
+	var lines []string
+	for name, values := range e.Header {
+		switch name {
+		case "Date", http.CanonicalHeaderKey(contract.HeaderRequestID), "Content-Length":
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %s", name, strings.Join(values, ", ")))
+		}
+	}
+	slices.Sort(lines)
+	body := string(e.Body)
+	if id := e.Answer.RequestID.Value; id != "" {
+		body = strings.ReplaceAll(body, id, "…")
+	}
+	return fmt.Sprintf("%d; %s; %s", e.Status, strings.Join(lines, "; "), cut(body, 300))
+}

@@ -1,0 +1,146 @@
+package steps
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// found is a finding and what it takes to say whose fault it is.
+type found struct {
+	record.Finding
+	who    *subject
+	bucket bool // the bucket is not where it has to be, by an admission, a rejection or headers that agree
+}
+
+// note adds what the oracle or a check found in an exchange.
+func (s *Scenario) note(e exchange, findings []oracle.Finding) {
+	for _, f := range findings {
+		for _, clause := range append([]string{f.Clause}, f.Also...) {
+			s.add(found{
+				Finding: record.Finding{
+					Clause: clause, Step: s.step, Field: f.Field,
+					Expected: f.Expected, Ground: f.Ground, Got: f.Got, Consequence: f.Consequence,
+					Exchange: e.Curl, Answer: answerText(e.Exchange),
+				},
+				who:    e.who,
+				bucket: ofBucket(f.Clause),
+			})
+		}
+	}
+}
+
+// enough is how many findings of one kind are kept: a header that is wrong is
+// wrong in every answer of a drain.
+const enough = 3
+
+// add keeps a finding unless there are enough of its kind.
+func (s *Scenario) add(f found) {
+	alike := 0
+	for _, have := range s.found {
+		if have.Clause == f.Clause && have.Field == f.Field && have.who == f.who {
+			alike++
+		}
+	}
+	if alike < enough {
+		s.found = append(s.found, f)
+	}
+}
+
+// decidedWrongly reports whether the oracle holds the decision itself against
+// the answer: a request admitted without a token, or rejected with one there.
+func (e exchange) decidedWrongly() bool {
+	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return f.Field == "status" && ofBucket(f.Clause) })
+}
+
+// ofBucket reports whether the oracle blames a clause for where a bucket is, as
+// opposed to what one header or a body says.
+func ofBucket(clause string) bool {
+	for _, family := range []string{"RATE-", "CHG-", "CONC-3", "SCOPE-3", "HDR-6", "HDR-7"} {
+		if strings.HasPrefix(clause, family) {
+			return true
+		}
+	}
+	return false
+}
+
+// claim says that u's bucket not being where it has to be is a breach of the
+// rule's own clause: what the scenario has done since its Givens is what this
+// clause is about. The oracle, which knows nothing of that, can only guess.
+func (s *Scenario) claim(u *subject) {
+	for i := s.mark; i < len(s.found); i++ {
+		if f := &s.found[i]; f.bucket && f.who == u {
+			f.Clause = s.clause.ID
+		}
+	}
+}
+
+// verdict ends a sentence that judges: an error if the rule's clause is broken.
+func (s *Scenario) verdict() error {
+	for _, f := range s.found {
+		if f.Clause == s.clause.ID {
+			return fmt.Errorf("%w: %s", ErrBroken, s.clause.ID)
+		}
+	}
+	return nil
+}
+
+// broken records a breach of the rule's own clause and ends the scenario.
+func (s *Scenario) broken(e exchange, field, expected, got string) error {
+	return s.brokenFor(s.clause.ID, e, field, expected, got)
+}
+
+// brokenFor is broken for another clause than the rule's.
+func (s *Scenario) brokenFor(clause string, e exchange, field, expected, got string) error {
+	s.note(e, []oracle.Finding{{Clause: clause, Field: field, Expected: expected, Got: got}})
+	return fmt.Errorf("%w: %s", ErrBroken, clause)
+}
+
+// Findings is what was found, each with the clause it breaks.
+func (s *Scenario) Findings() []record.Finding {
+	var out []record.Finding
+	for _, f := range s.found {
+		if !slices.Contains(out, f.Finding) {
+			out = append(out, f.Finding)
+		}
+	}
+	return out
+}
+
+// answerText is an answer for people: status, the contract's headers, the body
+// cut short.
+func answerText(e target.Exchange) string {
+	if e.Status == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s", e.Status, http.StatusText(e.Status))
+	for _, name := range []string{
+		contract.HeaderLimit, contract.HeaderRemaining, contract.HeaderReset,
+		contract.HeaderRetryAfter, contract.HeaderRequestID, "Content-Type", "Cache-Control",
+	} {
+		for _, v := range e.Header.Values(name) {
+			fmt.Fprintf(&b, "\n%s: %s", name, v)
+		}
+	}
+	if e.Status >= http.StatusBadRequest && len(e.Body) > 0 {
+		fmt.Fprintf(&b, "\n%s", cut(string(e.Body), 300))
+	}
+	return b.String()
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

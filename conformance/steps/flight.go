@@ -1,0 +1,140 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// flights are the sentences about requests in flight.
+func (s *Scenario) flights() []sentence {
+	return []sentence{
+		{when, `^they start as many requests at once as their cap$`, func(ctx context.Context) error { return s.startAtOnce(ctx, 0) }},
+		{when, `^they start more requests at once than their cap$`, func(ctx context.Context) error { return s.startAtOnce(ctx, 3) }},
+		{when, `^they have one request in flight$`, func(ctx context.Context) error { return s.startOne(ctx) }},
+		{when, `^they let go of what is in flight$`, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
+		{when, `^other requests end in every way there is$`, s.endInEveryWay},
+		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, s.abandonTwo},
+		{when, `^their whole cap times out while the work goes on$`, s.timeOutStubbornly},
+	}
+}
+
+// startAtOnce starts as many requests as the cap, and some more, at one moment.
+func (s *Scenario) startAtOnce(ctx context.Context, more int64) error {
+	u := s.user()
+	rs := make([]target.Request, u.Bucket.Allowance().Concurrency+more)
+	for i := range rs {
+		rs[i] = s.Valid()
+	}
+	held, answers, findings := s.HoldTogether(ctx, u.User, rs, s.anywhere())
+	u.held = append(u.held, held...)
+	s.note(exchange{who: u}, findings)
+	s.got = nil
+	for _, a := range answers {
+		e, err := s.take(exchange{Exchange: a, who: u})
+		if err != nil {
+			return err
+		}
+		s.got = append(s.got, e)
+	}
+	return nil
+}
+
+func (s *Scenario) startOne(ctx context.Context) error {
+	u := s.user()
+	if err := s.ensure(ctx, u, u.Bucket.Allowance().Concurrency+few); err != nil {
+		return err
+	}
+	rejection, err := s.fill(ctx, u, 1, s.anywhere())
+	if err == nil && rejection != nil {
+		return s.belowTheCap("CONC-6", *rejection, u, 1)
+	}
+	return err
+}
+
+// endInEveryWay lets requests end in each way that the target can be brought to.
+func (s *Scenario) endInEveryWay(ctx context.Context) error {
+	kinds := []kind{kindUnknown}
+	if s.Has(contract.NeedInvalid) {
+		kinds = append(kinds, kindInvalid)
+	}
+	if s.anywhere() != target.PlaceEngine {
+		kinds = append(kinds, kindValid)
+		if s.Has(contract.NeedFail) {
+			kinds = append(kinds, kindFails)
+		}
+	}
+	for _, k := range kinds {
+		if err := s.theySend(ctx, k, 1); err != nil {
+			return err
+		}
+	}
+	return s.abandon(ctx, s.anywhere(), (*target.Held).Drop)
+}
+
+func (s *Scenario) abandonTwo(ctx context.Context, when string) error {
+	at := map[string]target.Place{
+		"while the body is still coming": target.PlaceUpload,
+		"before the response":            target.PlaceEngine,
+		"during the response":            target.PlaceResponse,
+	}[when]
+	if err := s.abandon(ctx, at, (*target.Held).Drop); err != nil {
+		return err
+	}
+	if err := s.abandon(ctx, at, (*target.Held).Reset); err != nil {
+		return err
+	}
+	if at == target.PlaceUpload {
+		return nil
+	}
+	return asSetup(s.OpenGate(ctx, s.user().User, at))
+}
+
+// abandon starts one more request and leaves it once it is in flight.
+func (s *Scenario) abandon(ctx context.Context, at target.Place, leave func(*target.Held)) error {
+	u := s.user()
+	rejection, err := s.fill(ctx, u, 1, at)
+	if err != nil {
+		return err
+	}
+	if rejection != nil {
+		return s.broken(*rejection, "requests in flight", "one more", "a concurrency rejection, also when asked again for a while")
+	}
+	last := len(u.held) - 1
+	leave(u.held[last])
+	u.held = u.held[:last]
+	return nil
+}
+
+// timeOutStubbornly fills the cap with work that goes on past its deadline: each
+// request has its answer, and the engine's gate keeps the work from ending.
+func (s *Scenario) timeOutStubbornly(ctx context.Context) error {
+	u := s.user()
+	a := u.Bucket.Allowance()
+	if err := s.ensure(ctx, u, a.Concurrency+few); err != nil {
+		return err
+	}
+	if err := s.SetEngine(ctx, u.User, control.EngineStubborn); err != nil {
+		return setup(err)
+	}
+	if err := s.CloseGate(ctx, u.User, target.PlaceEngine); err != nil {
+		return setup(err)
+	}
+	rs := make([]target.Request, a.Concurrency)
+	for i := range rs {
+		rs[i] = s.Valid()
+	}
+	return s.sends(func() ([]exchange, error) {
+		got, err := s.together(ctx, u, rs)
+		for _, e := range got {
+			if e.Status < http.StatusInternalServerError {
+				return got, fmt.Errorf("%w: work that goes on past its deadline was answered with %s", ErrSetup, statusAndCode(e))
+			}
+		}
+		return got, err
+	})
+}

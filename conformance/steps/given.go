@@ -1,0 +1,128 @@
+package steps
+
+import (
+	"context"
+
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+func (s *Scenario) givens() []sentence {
+	return []sentence{
+		{given, `^a rested user on (the .+ plan|every other plan)$`, s.aRestedUserOn},
+		{given, `^a user on (the .+ plan|every other plan)$`, s.aUserOn},
+		{given, `^a user with tokens to spare$`, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 1)) }},
+		{given, `^a user with two keys and tokens to spare$`, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 2)) }},
+		{given, `^an emptied user on (the .+ plan|every other plan)$`, func(ctx context.Context, plan string) error { return s.ready(s.anEmptiedUser(ctx, plan, 1)) }},
+		{given, `^an emptied user with two keys$`, func(ctx context.Context) error { return s.ready(s.anEmptiedUser(ctx, "the smallest plan", 2)) }},
+		{given, `^a user with the whole cap in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, s.anywhere()) }},
+		{given, `^a user with two keys and the whole cap in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 2, 0, s.anywhere()) }},
+		{given, `^a user with all permits but one in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 1, s.anywhere()) }},
+		{given, `^a user with the whole cap in responses that are being written$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, target.PlaceResponse) }},
+		{given, `^a user whose cap is exact$`, s.aUserWhoseCapIsExact},
+		{given, `^another user on the same plan$`, s.another},
+		{given, `^another user on the same plan with the whole cap in flight$`, s.anotherInFlight},
+	}
+}
+
+// aRestedUserOn leases users whose bucket is certainly full: what follows is
+// judged against the burst itself.
+func (s *Scenario) aRestedUserOn(ctx context.Context, plan string) error {
+	if err := s.leaseAll(ctx, plan, 1); err != nil {
+		return err
+	}
+	return s.ready(s.each(func(u *subject) error { return s.rest(ctx, u) }))
+}
+
+func (s *Scenario) rest(ctx context.Context, u *subject) error {
+	asked, err := s.Rest(ctx, u.User)
+	if asked.Method != "" {
+		if _, err := s.take(exchange{Exchange: asked, who: u}); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return noAnswer(err)
+	}
+	return nil
+}
+
+func (s *Scenario) aUserOn(ctx context.Context, plan string) error {
+	if err := s.leaseAll(ctx, plan, 1); err != nil {
+		return err
+	}
+	return s.ready(s.each(func(u *subject) error { return s.ensure(ctx, u, u.Bucket.Allowance().Concurrency+few) }))
+}
+
+// few is how many tokens most scenarios need besides those for a full cap.
+const few = 7
+
+// aUserToSpare leases a user with enough tokens for a small scenario, on the
+// plan with the smallest cap that has them.
+func (s *Scenario) aUserToSpare(ctx context.Context, keys int) error {
+	p, err := s.roomy(func(p plan) int64 { return p.Concurrency + few })
+	if err != nil {
+		return err
+	}
+	u, err := s.lease(ctx, p.name, keys)
+	if err != nil {
+		return err
+	}
+	s.they = []*subject{u}
+	return s.ensure(ctx, u, p.Concurrency+few)
+}
+
+func (s *Scenario) anEmptiedUser(ctx context.Context, plan string, keys int) error {
+	if err := s.leaseAll(ctx, plan, keys); err != nil {
+		return err
+	}
+	return s.sends(func() (got []exchange, err error) {
+		err = s.each(func(u *subject) error {
+			more, err := s.empty(ctx, u)
+			got = append(got, more...)
+			return err
+		})
+		return got, err
+	})
+}
+
+func (s *Scenario) inFlight(ctx context.Context, keys int, spare int64, at target.Place) error {
+	if err := s.aUserToSpare(ctx, keys); err != nil {
+		return err
+	}
+	return s.ready(s.fillCap(ctx, s.user(), spare, at))
+}
+
+// aUserWhoseCapIsExact is a user of whom a full cap was seen before anything
+// else happens, so that a cap that is off from the start is not blamed on what
+// follows.
+func (s *Scenario) aUserWhoseCapIsExact(ctx context.Context) error {
+	p, err := s.roomy(func(p plan) int64 { return 2*p.Concurrency + few })
+	if err != nil {
+		return err
+	}
+	u, err := s.lease(ctx, p.name, 1)
+	if err != nil {
+		return err
+	}
+	s.they = []*subject{u}
+	return s.ready(s.exactCap(ctx, u, "CONC-6", "CONC-1"))
+}
+
+func (s *Scenario) another(ctx context.Context) error {
+	u, err := s.lease(ctx, s.user().Plan, 1)
+	if err != nil {
+		return err
+	}
+	s.other = u
+	return s.ready(nil)
+}
+
+func (s *Scenario) anotherInFlight(ctx context.Context) error {
+	if err := s.another(ctx); err != nil {
+		return err
+	}
+	if err := s.ensure(ctx, s.other, s.other.Bucket.Allowance().Concurrency+1); err != nil {
+		return err
+	}
+	return s.ready(s.fillCap(ctx, s.other, 0, s.anywhere()))
+}

@@ -1,0 +1,166 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// patience is how long a scenario looks again for a permit that should be free:
+// it is free once the response is written, which may be a moment after the
+// client has read it. Each look costs a token.
+func patience() []time.Duration {
+	return []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, time.Second}
+}
+
+// anywhere is the place to hold requests at where it does not matter which.
+func (s *Scenario) anywhere() target.Place {
+	if s.CanHold(target.PlaceUpload) {
+		return target.PlaceUpload
+	}
+	return target.PlaceEngine
+}
+
+// passing is a request that ends by itself also while others are held: it does
+// not get to the engine where they wait there.
+func (s *Scenario) passing() target.Request {
+	r := s.Valid()
+	if s.anywhere() == target.PlaceEngine {
+		r.Path = contract.ScopePrefix + "/no-such-operation"
+	}
+	return r
+}
+
+// fill puts n more requests of u in flight, looking again for a while where one
+// is rejected by the cap. The exchange is the rejection that stayed, if any.
+func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Place) (rejection *exchange, err error) {
+	looks := patience()
+	for in := int64(0); in < n; {
+		e, held, err := s.hold(ctx, u, s.Valid(), at)
+		switch {
+		case err != nil:
+			return nil, err
+		case held:
+			in++
+		case rateRejected(e.Answer):
+			return nil, fmt.Errorf("%w: user %s ran out of tokens with %d of %d requests in flight", ErrInconclusive, u.ID, in, n)
+		case !capRejected(e.Answer):
+			return nil, fmt.Errorf("%w: a request that was to stay in flight was answered with %d", ErrSetup, e.Status)
+		case len(looks) == 0:
+			return &e, nil
+		default:
+			if err := pause(ctx, looks[0]); err != nil {
+				return nil, err
+			}
+			looks = looks[1:]
+		}
+	}
+	return nil, nil
+}
+
+// hold puts one request in flight, or returns the answer it got instead.
+func (s *Scenario) hold(ctx context.Context, u *subject, r target.Request, at target.Place) (exchange, bool, error) {
+	h, answered := s.Hold(ctx, u.User, r, at)
+	e := exchange{Exchange: answered, who: u}
+	if h != nil {
+		u.held = append(u.held, h)
+		s.note(e, h.Findings())
+		return e, true, nil
+	}
+	e, err := s.take(e)
+	return e, false, err
+}
+
+// release lets everything of u that is in flight go on and takes its answers in.
+func (s *Scenario) release(ctx context.Context, u *subject) error {
+	held := u.held
+	u.held = nil
+	for _, h := range held {
+		if _, err := s.take(exchange{Exchange: h.Finish(ctx), who: u}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillCap is the state of affairs of many scenarios: all of u's permits but some
+// are taken. A permit that is not given is a breach of CONC-6.
+func (s *Scenario) fillCap(ctx context.Context, u *subject, spare int64, at target.Place) error {
+	n := u.Bucket.Allowance().Concurrency - spare
+	rejection, err := s.fill(ctx, u, n, at)
+	if err != nil || rejection == nil {
+		return err
+	}
+	return s.belowTheCap("CONC-6", *rejection, u, n)
+}
+
+func (s *Scenario) belowTheCap(clause string, e exchange, u *subject, n int64) error {
+	return s.brokenFor(clause, e, "requests in flight",
+		fmt.Sprintf("%d of a cap of %d", n, u.Bucket.Allowance().Concurrency),
+		fmt.Sprintf("a concurrency rejection with %d in flight, also when asked again for a while", len(u.held)))
+}
+
+// exactCap finds out whether u can have exactly the cap in flight, counting what
+// is in flight already, and lets go of what it adds. A cap too small is a breach
+// of one clause, a cap too large of the other.
+func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string) error {
+	a := u.Bucket.Allowance()
+	before := int64(len(u.held))
+	if err := s.ensure(ctx, u, a.Concurrency-before+1+int64(len(patience()))); err != nil {
+		return err
+	}
+	rejection, err := s.fill(ctx, u, a.Concurrency-before, s.anywhere())
+	if err != nil {
+		return err
+	}
+	if rejection != nil {
+		return s.belowTheCap(small, *rejection, u, a.Concurrency)
+	}
+	e, err := s.send(ctx, u, s.passing())
+	if err != nil {
+		return err
+	}
+	if rateRejected(e.Answer) {
+		return fmt.Errorf("%w: user %s ran out of tokens before the cap was passed", ErrInconclusive, u.ID)
+	}
+	if !capRejected(e.Answer) {
+		return s.aboveTheCap(large, e, a.Concurrency)
+	}
+	return s.release(ctx, u)
+}
+
+func (s *Scenario) aboveTheCap(clause string, e exchange, limit int64) error {
+	return s.brokenFor(clause, e, "errorCode", "CONCURRENCY_LIMIT_EXCEEDED",
+		fmt.Sprintf("%d %s with %d in flight", e.Status, e.Answer.Body.ErrorCode.Value, limit))
+}
+
+// aboveCap sends one request while the cap is full, and lets the rest go.
+func (s *Scenario) aboveCap(ctx context.Context, u *subject) (exchange, error) {
+	if err := s.fillCap(ctx, u, 0, s.anywhere()); err != nil {
+		return exchange{}, err
+	}
+	e, err := s.send(ctx, u, s.Valid())
+	if err != nil {
+		return e, err
+	}
+	if !capRejected(e.Answer) {
+		return e, s.aboveTheCap("CONC-1", e, u.Bucket.Allowance().Concurrency)
+	}
+	return e, s.release(ctx, u)
+}
+
+// pause waits a little of real time for the other side to get somewhere. It
+// moves no clock.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return noAnswer(ctx.Err())
+	}
+}

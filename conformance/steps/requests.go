@@ -1,0 +1,196 @@
+package steps
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// kind is a request as the features speak of it: in the singular after "a", in
+// the plural without.
+type kind string
+
+// The kinds. The features' wording is the key: see [Scenario.perform].
+const (
+	kindValid      kind = "valid request"
+	kindHead       kind = "HEAD request"
+	kindUnknown    kind = "request to an unknown path"
+	kindMethod     kind = "request with a wrong method"
+	kindInvalid    kind = "request that fails validation"
+	kindExhausted  kind = "request without operations left"
+	kindFails      kind = "request that the engine fails"
+	kindPanics     kind = "request that makes the engine panic"
+	kindTimesOut   kind = "request that runs into its timeout"
+	kindAboveCap   kind = "request above the cap"
+	kindAtEmpty    kind = "request at an empty bucket"
+	kindPastQuotas kind = "request outside the quotas"
+)
+
+// kindsPattern matches a kind in a sentence.
+func kindsPattern() string {
+	kinds := []string{}
+	for _, k := range []kind{kindValid, kindHead, kindUnknown, kindMethod, kindInvalid, kindExhausted,
+		kindFails, kindPanics, kindTimesOut, kindAboveCap, kindAtEmpty} {
+		kinds = append(kinds, string(k))
+	}
+	return strings.Join(kinds, "|")
+}
+
+// singular is the kind that a plural in a feature speaks of.
+func singular(plural string) kind {
+	text := strings.Replace(plural, "requests", "request", 1)
+	for many, one := range map[string]string{
+		"that fail ": "that fails ", "that make ": "that makes ", "that run into their ": "that runs into its ",
+	} {
+		text = strings.Replace(text, many, one, 1)
+	}
+	return kind(text)
+}
+
+// perform sends one request of a kind, in the state of affairs that makes it
+// one. The answer it is about is the last one sent.
+func (s *Scenario) perform(ctx context.Context, u *subject, k kind) (exchange, error) {
+	switch k {
+	case kindAboveCap:
+		return s.aboveCap(ctx, u)
+	case kindAtEmpty:
+		if _, err := s.drain(ctx, u, s.Valid()); err != nil {
+			return exchange{}, err
+		}
+		return s.atEmpty(ctx, u, s.Valid())
+	}
+	undo, err := s.arrange(ctx, u, k)
+	if err != nil {
+		return exchange{}, err
+	}
+	r, err := s.request(k)
+	if err != nil {
+		return exchange{}, err
+	}
+	e, err := s.send(ctx, u, r)
+	if err != nil {
+		return e, err
+	}
+	return e, undo()
+}
+
+// arrange tells the control server what a kind needs behind the scenes, and
+// returns how to undo it.
+func (s *Scenario) arrange(ctx context.Context, u *subject, k kind) (undo func() error, err error) {
+	behave := map[kind]control.Behaviour{
+		kindFails: control.EngineFail, kindPanics: control.EnginePanic, kindTimesOut: control.EngineTimeout,
+	}
+	undo = func() error { return nil }
+	switch {
+	case behave[k] != "":
+		err = s.SetEngine(ctx, u.User, behave[k])
+		undo = func() error { return asSetup(s.SetEngine(ctx, u.User, control.EngineOK)) }
+	case k == kindExhausted:
+		err = s.SetOperations(ctx, u.User, 0)
+		undo = func() error { return asSetup(s.SetOperations(ctx, u.User, plentyOfOperations)) }
+	}
+	return undo, asSetup(err)
+}
+
+// plentyOfOperations is more than any scenario charges.
+const plentyOfOperations = 1000
+
+// request is one request of a kind that needs no special state of affairs.
+func (s *Scenario) request(k kind) (target.Request, error) {
+	r := s.Valid()
+	switch k {
+	case kindHead:
+		r.Method, r.Body = http.MethodHead, nil
+	case kindUnknown:
+		r.Path, r.Body = contract.ScopePrefix+"/no-such-operation", marked()
+	case kindMethod:
+		r.Method = http.MethodPut
+		if s.Valid().Method == http.MethodPut {
+			r.Method = http.MethodPatch
+		}
+	case kindInvalid:
+		in, ok := s.Invalid()
+		if !ok {
+			return r, fmt.Errorf("%w: %w: the target file names no invalid operation", ErrSetup, target.ErrUnsupported)
+		}
+		r = in
+	}
+	return r, nil
+}
+
+// somewhere is a valid request sent to another place in scope.
+func (s *Scenario) somewhere(where string) target.Request {
+	r := s.Valid()
+	r.Body = marked()
+	r.Path = contract.ScopePrefix
+	switch where {
+	case "an unknown path":
+		r.Path += "/no-such-operation"
+	case "a path far below it":
+		r.Path += "/no/such/operation/2026/11/30/draft.json"
+	}
+	return r
+}
+
+// bodyMark begins a text that nothing but a request's body of this suite holds.
+const bodyMark = "brimline-body-"
+
+// marked is a JSON body that can be recognised wherever it turns up.
+func marked() []byte { return []byte(`{"note":"` + bodyMark + rand.Text() + `"}`) }
+
+// drain sends r until the first rejection for the rate, however that looks, or
+// until a decision that the bucket cannot explain.
+func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]exchange, error) {
+	var got []exchange
+	for range 3*u.Bucket.Allowance().Burst + 30 {
+		e, err := s.send(ctx, u, r)
+		if err != nil {
+			return got, err
+		}
+		got = append(got, e)
+		if rateRejected(e.Answer) || e.decidedWrongly() {
+			return got, nil
+		}
+	}
+	return got, fmt.Errorf("%w: tokens come back faster than requests can be sent one after the other", ErrInconclusive)
+}
+
+// empty is drain for a scenario that cannot go on with a bucket that never empties.
+func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
+	got, err := s.drain(ctx, u, s.Valid())
+	if err != nil {
+		return got, err
+	}
+	if last := got[len(got)-1]; !rateRejected(last.Answer) {
+		return got, fmt.Errorf("%w: the bucket did not empty: the last answer was %d", ErrBroken, last.Status)
+	}
+	return got, nil
+}
+
+// atEmpty sends r to a bucket that was just emptied. Where a token came back in
+// between, which takes a slow network or a fast plan, it empties it again.
+func (s *Scenario) atEmpty(ctx context.Context, u *subject, r target.Request) (exchange, error) {
+	for range 3 {
+		e, err := s.send(ctx, u, r)
+		if err != nil || rateRejected(e.Answer) || e.decidedWrongly() {
+			return e, err
+		}
+		if _, err := s.drain(ctx, u, s.Valid()); err != nil {
+			return e, err
+		}
+	}
+	return exchange{}, fmt.Errorf("%w: tokens come back faster than an empty bucket can be asked", ErrInconclusive)
+}
+
+func asSetup(err error) error {
+	if err == nil {
+		return nil
+	}
+	return setup(err)
+}

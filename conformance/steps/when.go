@@ -1,0 +1,363 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+func (s *Scenario) whens() []sentence {
+	kinds := "(" + kindsPattern() + ")"
+	return []sentence{
+		{when, `^they send a ` + kinds + `$`, func(ctx context.Context, k string) error { return s.theySend(ctx, kind(k), 1) }},
+		{when, `^they send three valid requests$`, func(ctx context.Context) error { return s.theySend(ctx, kindValid, 3) }},
+		{when, `^they send (requests .+), two of them$`, func(ctx context.Context, k string) error { return s.theySend(ctx, singular(k), 2) }},
+		{when, `^they send (valid requests), two of them$`, func(ctx context.Context, k string) error { return s.theySend(ctx, kindValid, 2) }},
+		{when, `^they send requests until the first rejection(?: for their rate)?$`, func(ctx context.Context) error { return s.drainAll(ctx, s.Valid()) }},
+		{when, `^they send requests to (.+) until the first rejection$`, func(ctx context.Context, where string) error { return s.drainAll(ctx, s.somewhere(where)) }},
+		{when, `^they send a valid request with their second key$`, s.withSecondKey},
+		{when, `^they send valid requests with one key and the other in turn$`, s.withKeysInTurn},
+		{when, `^they send valid requests, unknown paths and requests at an empty bucket$`, s.sendMixture},
+		{when, `^they send two valid requests with a request id of their own$`, s.sendOwnIDs},
+		{when, `^they send a request whose body stops half-way$`, s.sendHalf},
+		{when, `^they send more requests at once than their burst$`, s.sendAtOnce},
+		{when, `^they send a few requests at odd moments$`, s.sendAtOddMoments},
+		{when, `^they spend half of their burst$`, s.spendHalf},
+		{when, `^the other user spends their whole bucket$`, s.otherSpends},
+		{when, `^they ask every route outside the quotas$`, s.askOutside},
+		{when, `^they ask four times a token while five come back$`, s.askDenselyAndLong},
+		{when, `^they ask just before and just after the next token is due$`, s.askAroundTheToken},
+		{when, `^they are rejected a dozen times$`, func(ctx context.Context) error { return s.hammer(ctx, 12) }},
+		{when, `^they are rejected more often than their cap is large$`, func(ctx context.Context) error { return s.hammer(ctx, s.user().Bucket.Allowance().Concurrency+2) }},
+		{when, `^they are rejected at odd moments until the next token is due$`, s.rejectedAtOddMoments},
+		{when, `^they wait for two tokens$`, s.waitForTwo},
+		{when, `^they wait as long as (Retry-After|RateLimit-Reset) says$`, func(ctx context.Context, header string) error { return s.obey(ctx, s.answer(), header) }},
+		{when, `^they wait as long as the first Retry-After said$`, func(ctx context.Context) error { return s.obey(ctx, s.got[0], contract.HeaderRetryAfter) }},
+		{when, `^they idle until their bucket has long been full$`, s.idle},
+		{when, `^they are moved to the next (larger|smaller) plan$`, s.move},
+		{when, `^they are moved to the next larger plan and back twice, with a request after each move$`, s.moveBackAndForth},
+	}
+}
+
+// theySend sends n requests of a kind, one after the other, for each user.
+func (s *Scenario) theySend(ctx context.Context, k kind, n int) error {
+	return s.sends(func() (got []exchange, err error) {
+		err = s.each(func(u *subject) error {
+			for range n {
+				e, err := s.perform(ctx, u, k)
+				if err != nil {
+					return err
+				}
+				got = append(got, e)
+			}
+			return nil
+		})
+		return got, err
+	})
+}
+
+func (s *Scenario) drainAll(ctx context.Context, r target.Request) error {
+	return s.sends(func() (got []exchange, err error) {
+		err = s.each(func(u *subject) error {
+			more, err := s.drain(ctx, u, r)
+			got = append(got, more...)
+			return err
+		})
+		return got, err
+	})
+}
+
+// sendAll sends requests of the user one after the other.
+func (s *Scenario) sendAll(ctx context.Context, rs ...target.Request) error {
+	return s.sends(func() (got []exchange, err error) {
+		for _, r := range rs {
+			e, err := s.send(ctx, s.user(), r)
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, nil
+	})
+}
+
+func (s *Scenario) valid(key int) target.Request {
+	r := s.Valid()
+	r.Key = key
+	return r
+}
+
+func (s *Scenario) withSecondKey(ctx context.Context) error { return s.sendAll(ctx, s.valid(1)) }
+
+func (s *Scenario) withKeysInTurn(ctx context.Context) error {
+	return s.sendAll(ctx, s.valid(0), s.valid(1), s.valid(0), s.valid(1))
+}
+
+// sendMixture brings answers of several kinds, all to requests whose body can
+// be recognised, two of them rejections of one bucket.
+func (s *Scenario) sendMixture(ctx context.Context) error {
+	unknown, err := s.request(kindUnknown)
+	if err != nil {
+		return err
+	}
+	if err := s.sendAll(ctx, s.Valid(), unknown); err != nil {
+		return err
+	}
+	mixture := s.got
+	if _, err := s.empty(ctx, s.user()); err != nil {
+		return err
+	}
+	return s.sends(func() ([]exchange, error) {
+		for range 2 {
+			e, err := s.atEmpty(ctx, s.user(), unknown)
+			if err != nil {
+				return mixture, err
+			}
+			mixture = append(mixture, e)
+		}
+		return mixture, nil
+	})
+}
+
+// ownID is a request id as a client might choose it.
+const ownID = "brimline-chose-this-id"
+
+func (s *Scenario) sendOwnIDs(ctx context.Context) error {
+	r := s.Valid()
+	r.Header = r.Header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set(contract.HeaderRequestID, ownID)
+	return s.sendAll(ctx, r, r)
+}
+
+// sendHalf sends half a body and expects a final answer all the same.
+func (s *Scenario) sendHalf(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) {
+		e, held, err := s.hold(ctx, s.user(), s.Valid(), target.PlaceUpload)
+		if held {
+			return nil, s.broken(e, "status", "429, without waiting for the body", "100 Continue")
+		}
+		return []exchange{e}, err
+	})
+}
+
+// sendAtOnce sends a third more requests at once than the burst.
+func (s *Scenario) sendAtOnce(ctx context.Context) error {
+	u := s.user()
+	rs := make([]target.Request, u.Bucket.Allowance().Burst*4/3+2)
+	for i := range rs {
+		rs[i] = s.Valid()
+	}
+	return s.sends(func() ([]exchange, error) { return s.together(ctx, u, rs) })
+}
+
+// together sends requests of u at one moment.
+func (s *Scenario) together(ctx context.Context, u *subject, rs []target.Request) (got []exchange, err error) {
+	answers, findings := s.SendTogether(ctx, u.User, rs)
+	s.note(exchange{who: u}, findings)
+	for _, a := range answers {
+		e, err := s.take(exchange{Exchange: a, who: u})
+		if err != nil {
+			return got, err
+		}
+		got = append(got, e)
+	}
+	return got, nil
+}
+
+// odd is a part of a token's time at which neither a token nor, on any usual
+// plan, a second is complete.
+func (s *Scenario) odd(u *subject) time.Duration { return s.tokenTime(u) * 37 / 100 }
+
+// tokenTime is how long one token takes to come back, rounded up.
+func (s *Scenario) tokenTime(u *subject) time.Duration {
+	rate := u.Bucket.Allowance().RequestsPerMinute
+	return microseconds((oracle.Token + rate - 1) / rate)
+}
+
+func (s *Scenario) sendAtOddMoments(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) {
+		return s.oddly(ctx, s.user(), min(5, s.user().Bucket.Allowance().Burst))
+	})
+}
+
+// oddly sends n requests with an odd part of a token's time in between.
+func (s *Scenario) oddly(ctx context.Context, u *subject, n int64) (got []exchange, err error) {
+	for i := range n {
+		if i > 0 {
+			if err := s.Wait(ctx, s.odd(u)); err != nil {
+				return got, noAnswer(err)
+			}
+		}
+		e, err := s.send(ctx, u, s.Valid())
+		if err != nil {
+			return got, err
+		}
+		got = append(got, e)
+	}
+	return got, nil
+}
+
+func (s *Scenario) spendHalf(ctx context.Context) error {
+	rs := make([]target.Request, max(1, s.user().Bucket.Allowance().Burst/2))
+	for i := range rs {
+		rs[i] = s.Valid()
+	}
+	return s.sendAll(ctx, rs...)
+}
+
+func (s *Scenario) otherSpends(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) { return s.drain(ctx, s.other, s.Valid()) })
+}
+
+// askOutside asks each route outside the quotas twice, with the user's key.
+func (s *Scenario) askOutside(ctx context.Context) error {
+	return s.sends(func() (got []exchange, err error) {
+		for range 2 {
+			for _, path := range s.OutsideQuotas() {
+				e, err := s.sendApart(ctx, s.user(), target.Request{Method: http.MethodGet, Path: path})
+				if err != nil {
+					return got, err
+				}
+				got = append(got, e)
+			}
+		}
+		return got, nil
+	})
+}
+
+// hammer sends n requests to an empty bucket.
+func (s *Scenario) hammer(ctx context.Context, n int64) error {
+	return s.sends(func() (got []exchange, err error) {
+		for range n {
+			e, err := s.atEmpty(ctx, s.user(), s.Valid())
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, nil
+	})
+}
+
+// rejectedAtOddMoments asks an empty bucket while a part of a token is there.
+func (s *Scenario) rejectedAtOddMoments(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) { return s.oddly(ctx, s.user(), 3) })
+}
+
+// askDenselyAndLong asks four times in each token's time, for five tokens.
+func (s *Scenario) askDenselyAndLong(ctx context.Context) error {
+	u := s.user()
+	return s.sends(func() (got []exchange, err error) {
+		for range 20 {
+			if err := s.Wait(ctx, s.tokenTime(u)/4); err != nil {
+				return got, noAnswer(err)
+			}
+			e, err := s.send(ctx, u, s.Valid())
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, nil
+	})
+}
+
+// askAroundTheToken asks as late as the token is certainly not there, and as
+// early as it certainly is.
+func (s *Scenario) askAroundTheToken(ctx context.Context) error {
+	u := s.user()
+	short, ok := u.Bucket.ShortOf(1)
+	if !ok {
+		return fmt.Errorf("%w: a token may have come back before the wait began", ErrInconclusive)
+	}
+	if err := s.Wait(ctx, microseconds(short)); err != nil {
+		return noAnswer(err)
+	}
+	early, err := s.send(ctx, u, s.Valid())
+	if err != nil {
+		return err
+	}
+	if err := s.Wait(ctx, microseconds(u.Bucket.WaitFor(1))); err != nil {
+		return noAnswer(err)
+	}
+	return s.sends(func() ([]exchange, error) {
+		late, err := s.send(ctx, u, s.Valid())
+		return []exchange{early, late}, err
+	})
+}
+
+func (s *Scenario) waitForTwo(ctx context.Context) error {
+	return s.each(func(u *subject) error {
+		return asInconclusive(s.Wait(ctx, microseconds(u.Bucket.WaitFor(2))))
+	})
+}
+
+// idle waits until the bucket has been full for as long as three tokens take.
+func (s *Scenario) idle(ctx context.Context) error {
+	return s.each(func(u *subject) error {
+		return asInconclusive(s.Wait(ctx, microseconds(u.Bucket.WaitFor(u.Bucket.Allowance().Burst))+3*s.tokenTime(u)))
+	})
+}
+
+// obey waits as many seconds as a header of an answer says.
+func (s *Scenario) obey(ctx context.Context, e exchange, header string) error {
+	n := e.Answer.RetryAfter
+	if header == contract.HeaderReset {
+		n = e.Answer.Reset
+	}
+	most := 2*s.user().Bucket.WaitFor(s.user().Bucket.Allowance().Burst)/1_000_000 + 60
+	if n.State != contract.Good || n.Value > most {
+		return fmt.Errorf("%w: %s %q tells nobody how long to wait", ErrBroken, header, n)
+	}
+	return asInconclusive(s.Wait(ctx, time.Duration(n.Value)*time.Second))
+}
+
+func asInconclusive(err error) error {
+	if err == nil {
+		return nil
+	}
+	return noAnswer(err)
+}
+
+// move puts the user on a neighbouring plan. What the bucket does from here on
+// is what the scenario is about.
+func (s *Scenario) move(ctx context.Context, direction string) error {
+	p, err := s.neighbour(s.user(), direction)
+	if err != nil {
+		return err
+	}
+	s.mark = len(s.found)
+	return asSetup(s.SetPlan(ctx, s.user().User, p.name))
+}
+
+func (s *Scenario) moveBackAndForth(ctx context.Context) error {
+	u := s.user()
+	return s.sends(func() (got []exchange, err error) {
+		s.mark = len(s.found)
+		for range 2 {
+			for _, direction := range []string{"larger", "smaller"} {
+				p, err := s.neighbour(u, direction)
+				if err != nil {
+					return got, err
+				}
+				if err := s.SetPlan(ctx, u.User, p.name); err != nil {
+					return got, setup(err)
+				}
+				e, err := s.send(ctx, u, s.Valid())
+				if err != nil {
+					return got, err
+				}
+				got = append(got, e)
+			}
+		}
+		return got, nil
+	})
+}

@@ -1,0 +1,193 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/steps"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+func about(clauses ...string) Planned {
+	return Planned{Name: "of " + clauses[0], At: "features/f.feature:1", Clauses: clauses}
+}
+
+func found(clauses ...string) []record.Finding {
+	var all []record.Finding
+	for _, c := range clauses {
+		all = append(all, record.Finding{Clause: c, Field: "x"})
+	}
+	return all
+}
+
+func broken(clause string) error { return fmt.Errorf("%w: %s", steps.ErrBroken, clause) }
+
+// clause is the verdict on one clause, and why.
+func clause(t *testing.T, id string, strict bool, outcomes ...outcome) record.Clause {
+	t.Helper()
+	for _, c := range judge(contract.Clauses(), outcomes, strict) {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("no clause %s", id)
+	return record.Clause{}
+}
+
+func TestVerdictOfOneScenario(t *testing.T) {
+	for name, tc := range map[string]struct {
+		outcome outcome
+		strict  bool
+		id      string
+		verdict record.Verdict
+		reason  string
+	}{
+		"kept":                          {outcome{Planned: about("RATE-1")}, false, "RATE-1", record.Pass, ""},
+		"broken":                        {outcome{Planned: about("RATE-1"), err: broken("RATE-1"), findings: found("RATE-1")}, false, "RATE-1", record.Fail, ""},
+		"broken and carried to its end": {outcome{Planned: about("HDR-5"), findings: found("HDR-5")}, false, "HDR-5", record.Fail, ""},
+		"decided":                       {outcome{Planned: about("RATE-8"), err: broken("RATE-8"), findings: found("RATE-8")}, false, "RATE-8", record.Differs, ""},
+		"decided, strictly":             {outcome{Planned: about("RATE-8"), findings: found("RATE-8")}, true, "RATE-8", record.Fail, ""},
+		"must, strictly":                {outcome{Planned: about("RATE-1")}, true, "RATE-1", record.Pass, ""},
+		"another broken on the way":     {outcome{Planned: about("RATE-1"), findings: found("HDR-5")}, false, "RATE-1", record.Pass, ""},
+		"broke off over another":        {outcome{Planned: about("RATE-1"), err: broken("HDR-5"), findings: found("HDR-5")}, false, "RATE-1", record.Inconclusive, "broke off: HDR-5 not kept"},
+		"broke off over two":            {outcome{Planned: about("RATE-1"), err: broken("HDR-5"), findings: found("HDR-5", "ERR-1", "HDR-5")}, false, "RATE-1", record.Inconclusive, "broke off: HDR-5, ERR-1 not kept"},
+		"not set up":                    {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: no user", steps.ErrSetup)}, false, "RATE-1", record.SetupFailed, "no user"},
+		"not answered":                  {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: timeout", steps.ErrInconclusive)}, false, "RATE-1", record.Inconclusive, "timeout"},
+		"not run":                       {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "needs hold"}}, false, "RATE-1", record.NotRun, "needs hold"},
+		"interrupted":                   {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "interrupted"}, err: errInterrupted}, false, "RATE-1", record.NotRun, "interrupted"},
+		"interrupted with a finding":    {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "interrupted"}, err: errInterrupted, findings: found("RATE-1")}, false, "RATE-1", record.Fail, ""},
+		"nobody's":                      {outcome{Planned: about("RATE-1")}, false, "RATE-2", record.NotRun, "no scenario sees it yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clause(t, tc.id, tc.strict, tc.outcome)
+			require.Equal(t, tc.verdict, c.Verdict)
+			require.Equal(t, tc.reason, c.Reason)
+		})
+	}
+}
+
+// A finding breaks the clause it names, whichever scenario made it.
+func TestFindingOfAnotherClauseFailsThatClauseInPassing(t *testing.T) {
+	o := outcome{Planned: about("RATE-1"), findings: found("HDR-5")}
+	c := clause(t, "HDR-5", false, o)
+	require.Equal(t, record.Fail, c.Verdict)
+	require.Len(t, c.Scenarios, 1)
+	require.True(t, c.Scenarios[0].InPassing)
+	require.Equal(t, found("HDR-5"), c.Scenarios[0].Findings)
+
+	own := outcome{Planned: about("HDR-5")}
+	c = clause(t, "HDR-5", false, own, o)
+	require.Equal(t, record.Fail, c.Verdict, "its own scenario saw nothing, another did")
+	require.Len(t, c.Scenarios, 2)
+}
+
+func TestScenarioOfTwoClausesSpeaksForBoth(t *testing.T) {
+	o := outcome{Planned: about("RATE-2", "HDR-6"), err: broken("HDR-6"), findings: found("HDR-6")}
+	require.Equal(t, record.Fail, clause(t, "HDR-6", false, o).Verdict)
+	require.Equal(t, record.Inconclusive, clause(t, "RATE-2", false, o).Verdict)
+}
+
+func TestVerdictOfSeveralScenarios(t *testing.T) {
+	pass := outcome{Planned: about("RATE-1")}
+	out := outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "needs hold"}}
+	out2 := outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "needs audit"}}
+	fail := outcome{Planned: about("RATE-1"), findings: found("RATE-1")}
+	unsure := outcome{Planned: about("RATE-1"), err: steps.ErrInconclusive}
+	unset := outcome{Planned: about("RATE-1"), err: steps.ErrSetup}
+	for name, tc := range map[string]struct {
+		outcomes []outcome
+		verdict  record.Verdict
+		reason   string
+	}{
+		"all pass":            {[]outcome{pass, pass}, record.Pass, ""},
+		"some not run":        {[]outcome{pass, out, out, out2}, record.Pass, "partly: 3 of 4 scenarios not run: needs hold; needs audit"},
+		"none run":            {[]outcome{out, out2, out}, record.NotRun, "needs hold; needs audit"},
+		"one fails":           {[]outcome{pass, fail, unsure, out}, record.Fail, ""},
+		"one is inconclusive": {[]outcome{pass, unsure}, record.Inconclusive, steps.ErrInconclusive.Error()},
+		"one is not set up":   {[]outcome{pass, unsure, unset}, record.SetupFailed, steps.ErrSetup.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clause(t, "RATE-1", false, tc.outcomes...)
+			require.Equal(t, tc.verdict, c.Verdict)
+			require.Equal(t, tc.reason, c.Reason)
+		})
+	}
+}
+
+func TestResultOfARun(t *testing.T) {
+	run := func(selected []string, verdicts ...record.Clause) record.Result {
+		all := []record.Clause{}
+		for _, c := range contract.Clauses() {
+			rc := record.Clause{ID: c.ID, Verdict: record.Pass}
+			for _, v := range verdicts {
+				if v.ID == c.ID {
+					rc = v
+				}
+			}
+			all = append(all, rc)
+		}
+		return result(all, selected)
+	}
+	is := func(id string, v record.Verdict) record.Clause { return record.Clause{ID: id, Verdict: v} }
+
+	require.Equal(t, record.ResultSuccess, run(nil))
+	require.Equal(t, record.ResultSuccess, run(nil, is("ERR-4", record.Differs)))
+	require.Equal(t, record.ResultFailure, run(nil, is("RATE-1", record.Fail), is("RATE-2", record.NotRun)))
+	for _, v := range []record.Verdict{record.NotRun, record.Inconclusive, record.SetupFailed} {
+		require.Equal(t, record.ResultPartial, run(nil, is("RATE-1", v)), v)
+	}
+	require.Equal(t, record.ResultPartial, run(nil, record.Clause{ID: "RATE-1", Verdict: record.Pass, Reason: "partly: …"}))
+
+	selected := []string{"RATE-1"}
+	require.Equal(t, record.ResultSuccess, run(selected, is("RATE-2", record.NotRun)), "nobody asked for RATE-2")
+	require.Equal(t, record.ResultPartial, run(selected, is("RATE-1", record.Inconclusive)))
+	require.Equal(t, record.ResultFailure, run(selected, is("RATE-2", record.Fail)), "broken in passing is broken")
+}
+
+func TestEveryVerdictIsCounted(t *testing.T) {
+	var clauses []record.Clause
+	for _, v := range record.Verdicts() {
+		clauses = append(clauses, record.Clause{Verdict: v})
+	}
+	counts := record.Of(clauses)
+	for _, v := range record.Verdicts() {
+		require.Equal(t, 1, counts.Get(v), v)
+	}
+}
+
+func TestUnknownEndsAreMistakesOfTheSuite(t *testing.T) {
+	for _, err := range []error{nil, broken("X"), steps.ErrSetup, fmt.Errorf("x: %w", steps.ErrInconclusive), errInterrupted} {
+		require.NoError(t, outcome{err: err}.suiteErr())
+	}
+	require.ErrorIs(t, outcome{err: errors.New("panic")}.suiteErr(), ErrSuite)
+}
+
+func TestFaultIsCaughtOnlyByItsOwnClause(t *testing.T) {
+	c := func(outcomes ...outcome) record.Conformance {
+		return record.Conformance{Clauses: judge(contract.Clauses(), outcomes, false)}
+	}
+	f := Fault{Name: "retry-after-zero", Clause: "HDR-5"}
+
+	own := verdictOn(f, c(outcome{Planned: about("HDR-5"), findings: found("HDR-5")}))
+	require.True(t, own.Caught)
+	require.Equal(t, []record.CaughtBy{{Clause: "HDR-5", Scenario: "of HDR-5", At: "features/f.feature:1", Carries: true}}, own.By)
+
+	passing := verdictOn(f, c(outcome{Planned: about("RATE-1"), findings: found("HDR-5")}, outcome{Planned: about("HDR-5")}))
+	require.False(t, passing.Caught, "a scenario about another clause is no proof that this one is watched")
+	require.Len(t, passing.By, 1)
+
+	blamed := verdictOn(f, c(outcome{Planned: about("HDR-5"), findings: found("HDR-6"), err: broken("HDR-6")}))
+	require.False(t, blamed.Caught, "the blame fell on another clause")
+	require.Equal(t, "HDR-5 was found inconclusive: broke off: HDR-6 not kept", blamed.Reason)
+
+	nothing := verdictOn(f, c(outcome{Planned: about("HDR-5")}))
+	require.False(t, nothing.Caught)
+	require.NotNil(t, nothing.By)
+
+	decided := verdictOn(Fault{Name: "cacheable", Clause: "ERR-4"}, c(outcome{Planned: about("ERR-4"), findings: found("ERR-4")}))
+	require.True(t, decided.Caught, "to differ is to be noticed")
+}
