@@ -24,8 +24,13 @@ func changeFaults() []Fault {
 					d.Outcome = admission.Admitted
 				}
 			})},
-		{"one-plan-for-all", "PLAN-1", "every plan gets what Starter is entitled to",
-			allowances(func(*httpapi.Exchange, policy.Allowance) policy.Allowance { return allowance(60, 20, 5) })},
+		{"plus-is-starter", "PLAN-1", "Plus gets what Starter is entitled to",
+			allowances(func(x *httpapi.Exchange, a policy.Allowance) policy.Allowance {
+				if x.Effective.Plan == "plus" {
+					return allowance(60, 20, 5)
+				}
+				return a
+			})},
 
 		{"plan-change-full", "CHG-1", "an upgrade fills the bucket", changing(up, full)},
 		{"plan-change-absolute", "CHG-1", "an upgrade keeps the number of tokens", changing(up, kept)},

@@ -95,6 +95,13 @@ func fieldFaults() []Fault {
 
 		{"conc-remaining-is-permits", "HDR-9", "at a full cap Remaining is 0, whatever is in the bucket",
 			answers(onCap, with(remaining, "0"))},
+		{"remaining-is-permits", "HDR-9", "while others are in flight Remaining is the permits left, if they are fewer",
+			answers(onAdmission, number(remaining, func(d *limiter.Decision) int64 {
+				if d.InFlight == 0 {
+					return d.Remaining()
+				}
+				return min(d.Remaining(), max(0, d.Allowance.Concurrency()-d.InFlight-1))
+			}))},
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 func scopeFaults() []Fault {
 	return []Fault{
 		{"limits-off", "SCOPE-1", "nothing is limited at all",
-			unlimited(func(string, *http.Request) bool { return true })},
+			unlimited(func(*http.Request) bool { return true })},
 		{"scope-needs-slash", "SCOPE-1", "/v1/invoice itself is not limited, only what is below it",
-			unlimited(func(_ string, r *http.Request) bool { return r.URL.Path == contract.ScopePrefix })},
+			unlimited(func(r *http.Request) bool { return r.URL.Path == contract.ScopePrefix })},
 		{"scope-one-level", "SCOPE-1", "what is more than one level below /v1/invoice is not limited",
-			unlimited(func(_ string, r *http.Request) bool {
+			unlimited(func(r *http.Request) bool {
 				return strings.Contains(strings.TrimPrefix(r.URL.Path, contract.ScopePrefix+"/"), "/")
 			})},
 
@@ -50,23 +50,23 @@ func scopeFaults() []Fault {
 			answers(onCode(contract.CodeNotFound), plainText)},
 
 		{"trailing-slash-bypass", "SCOPE-4", "a path with a slash at its end reaches the engine unlimited",
-			unlimited(func(operation string, r *http.Request) bool { return r.URL.Path == operation+"/" })},
+			bypass(func(operation string, r *http.Request) bool { return r.URL.Path == operation+"/" })},
 		{"dot-segment-bypass", "SCOPE-4", "a path with dots or doubled slashes in it reaches the engine unlimited",
-			unlimited(func(operation string, r *http.Request) bool {
+			bypass(func(operation string, r *http.Request) bool {
 				return r.URL.Path != operation && path.Clean(r.URL.Path) == operation
 			})},
 		{"encoded-bypass", "SCOPE-4", "a path with an encoded character in it reaches the engine unlimited",
-			unlimited(func(operation string, r *http.Request) bool {
+			bypass(func(operation string, r *http.Request) bool {
 				return r.URL.Path == operation && strings.Contains(r.RequestURI, "%")
 			})},
 		{"absolute-form-bypass", "SCOPE-4", "a request target in absolute form reaches the engine unlimited",
-			unlimited(func(operation string, r *http.Request) bool {
+			bypass(func(operation string, r *http.Request) bool {
 				return r.URL.Path == operation && !strings.HasPrefix(r.RequestURI, "/")
 			})},
 		{"upper-case-bypass", "SCOPE-4", "a path in upper case reaches the engine unlimited", func(p *wiring.Parts) {
 			inScope := p.InScope
 			p.InScope = func(path string) bool { return inScope(strings.ToLower(path)) }
-			unlimited(func(operation string, r *http.Request) bool {
+			bypass(func(operation string, r *http.Request) bool {
 				return r.URL.Path != operation && strings.EqualFold(r.URL.Path, operation)
 			})(p)
 		}},
@@ -81,29 +81,38 @@ func scopeFaults() []Fault {
 	}
 }
 
-// unlimited lets some requests go around the limiter. Whatever a path looks
-// like, it is taken for the operation's if it would have been it when cleaned.
-func unlimited(free func(operation string, r *http.Request) bool) alteration {
+// unlimited lets some requests go around the limiter.
+func unlimited(free func(r *http.Request) bool) alteration {
 	return func(p *wiring.Parts) {
 		limit := p.Links[p.Links.At(httpapi.LinkLimit)]
 		p.Links = p.Links.Replace(httpapi.LinkLimit, httpapi.Link{
-			Name: httpapi.LinkLimit,
+			Name: limit.Name,
 			Wrap: func(p *httpapi.Ports, next http.Handler) http.Handler {
-				limited, operation := limit.Wrap(p, next), p.Routes[0].Path
+				limited := limit.Wrap(p, next)
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if !free(operation, r) {
+					if !free(r) {
 						limited.ServeHTTP(w, r)
 						return
 					}
 					httpapi.From(r.Context()).Outcome = contract.LogAdmitted
-					r = r.Clone(r.Context())
-					if strings.EqualFold(path.Clean(r.URL.Path), operation) {
-						r.URL.Path = operation
-					}
 					next.ServeHTTP(w, r)
 				})
 			},
 		})
+	}
+}
+
+// bypass lets requests that spell the operation's path in some way go around the
+// limiter, and takes that path for the operation's.
+func bypass(spelled func(operation string, r *http.Request) bool) alteration {
+	return func(p *wiring.Parts) {
+		operation := p.Routes[0].Path
+		unlimited(func(r *http.Request) bool { return spelled(operation, r) })(p)
+		requests(httpapi.LinkRoute, func(r *http.Request) {
+			if spelled(operation, r) {
+				r.URL.Path = operation
+			}
+		})(p)
 	}
 }
 

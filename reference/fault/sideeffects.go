@@ -25,6 +25,7 @@ func sideEffectFaults() []Fault {
 		{"rate-429-not-logged", "LOG-1", "a rate rejection is not logged", entries(rate, none)},
 		{"rate-429-logged-twice", "LOG-1", "a rate rejection is logged twice", entries(rate, twice)},
 		{"rate-429-logged-success", "LOG-1", "a rate rejection is logged as admitted", entries(rate, asAdmitted)},
+		{"rate-429-logged-bare", "LOG-1", "a rate rejection is logged without its error code", entries(rate, withoutCode)},
 		{"conc-429-not-logged", "LOG-1", "a concurrency rejection is not logged", entries(concurrency, none)},
 		{"conc-429-logged-twice", "LOG-1", "a concurrency rejection is logged twice", entries(concurrency, twice)},
 		{"conc-429-logged-success", "LOG-1", "a concurrency rejection is logged as admitted", entries(concurrency, asAdmitted)},
@@ -47,6 +48,11 @@ func sideEffectFaults() []Fault {
 			return l.Charge(ctx, id)
 		})},
 		{"charged-never", "LOG-4", "a success is not charged", charging(func(context.Context, httpapi.Ledger, string) error { return nil })},
+		{"charged-on-validation", "LOG-4", "a validation failure is charged", func(p *wiring.Parts) {
+			replies(onCode(contract.CodeValidationFailed), func(x *httpapi.Exchange, _ *httpapi.Reply) {
+				charge(httpapi.With(context.Background(), x), p, x)
+			})(p)
+		}},
 		{"charged-on-failure", "LOG-4", "an engine failure is charged", chargedOn(contract.CodeEngineFailure)},
 		{"charged-on-timeout", "LOG-4", "a timeout is charged", chargedOn(contract.CodeEngineTimeout)},
 	}
@@ -67,11 +73,16 @@ func runsEngine(on admission.Outcome) alteration {
 func charges(on admission.Outcome) alteration {
 	return decisions(func(ctx context.Context, p *wiring.Parts, x *httpapi.Exchange, d *limiter.Decision) {
 		if d.Outcome == on {
-			p.Ledger.Reserve(ctx, x.Account.User, x.ID)
-			p.Ledger.Charge(ctx, x.ID)
-			p.Ledger.GiveBack(ctx, x.ID)
+			charge(ctx, p, x)
 		}
 	})
+}
+
+// charge charges a request that has reserved nothing.
+func charge(ctx context.Context, p *wiring.Parts, x *httpapi.Exchange) {
+	p.Ledger.Reserve(ctx, x.Account.User, x.ID)
+	p.Ledger.Charge(ctx, x.ID)
+	p.Ledger.GiveBack(ctx, x.ID)
 }
 
 func ofCode(code string) func(contract.LogEntry) bool {
@@ -80,6 +91,11 @@ func ofCode(code string) func(contract.LogEntry) bool {
 
 func none(contract.LogEntry) []contract.LogEntry    { return nil }
 func twice(e contract.LogEntry) []contract.LogEntry { return []contract.LogEntry{e, e} }
+
+func withoutCode(e contract.LogEntry) []contract.LogEntry {
+	e.ErrorCode = ""
+	return []contract.LogEntry{e}
+}
 
 func asAdmitted(e contract.LogEntry) []contract.LogEntry {
 	e.Outcome, e.Status, e.ErrorCode = contract.LogAdmitted, http.StatusOK, ""

@@ -44,7 +44,7 @@ func changeTrials() map[string]trial {
 	}
 	return map[string]trial{
 		"enterprise-unlimited": {of("enterprise", func(u *user) string { return u.spends(100).all("status", valid) }), "429", "200"},
-		"one-plan-for-all":     {of("pro", func(u *user) string { return u.all(limit, valid) }), "100", "20"},
+		"plus-is-starter":      {of("plus", func(u *user) string { return u.all(limit, valid) }), "40", "20"},
 
 		"plan-change-full":     {upgrade, "200 100 49", "200 100 99"},
 		"plan-change-absolute": {upgrade, "200 100 49", "200 100 4"},
@@ -121,6 +121,7 @@ func sideEffectTrials() map[string]trial {
 		"rate-429-not-logged":     {logged(empty, valid), "429 true RATE_LIMIT_EXCEEDED", ""},
 		"rate-429-logged-twice":   {logged(empty, valid), "429 true RATE_LIMIT_EXCEEDED", "429 true RATE_LIMIT_EXCEEDED, 429 true RATE_LIMIT_EXCEEDED"},
 		"rate-429-logged-success": {logged(empty, valid), "429 true RATE_LIMIT_EXCEEDED", "200 false"},
+		"rate-429-logged-bare":    {logged(empty, valid), "429 true RATE_LIMIT_EXCEEDED", "429 true"},
 		"conc-429-not-logged":     {logged(full, valid), "429 true CONCURRENCY_LIMIT_EXCEEDED", ""},
 		"conc-429-logged-twice":   {logged(full, valid), "429 true CONCURRENCY_LIMIT_EXCEEDED", "429 true CONCURRENCY_LIMIT_EXCEEDED, 429 true CONCURRENCY_LIMIT_EXCEEDED"},
 		"conc-429-logged-success": {logged(full, valid), "429 true CONCURRENCY_LIMIT_EXCEEDED", "200 false"},
@@ -133,8 +134,12 @@ func sideEffectTrials() map[string]trial {
 		"log-credential": {raw(func(u *user) string { return u.Keys[0] }), "not in the log", "in the log"},
 		"log-body":       {raw(func(*user) string { return "Consulting" }), "not in the log", "in the log"},
 
-		"charged-twice":      {charged(wire.EngineOK), "1 calls, 1 charges", "1 calls, 2 charges"},
-		"charged-never":      {charged(wire.EngineOK), "1 calls, 1 charges", "1 calls, 0 charges"},
+		"charged-twice": {charged(wire.EngineOK), "1 calls, 1 charges", "1 calls, 2 charges"},
+		"charged-never": {charged(wire.EngineOK), "1 calls, 1 charges", "1 calls, 0 charges"},
+		"charged-on-validation": {of("free", func(u *user) string {
+			u.asks(invalid)
+			return effects(u)
+		}), "0 calls, 0 charges", "0 calls, 1 charges"},
 		"charged-on-failure": {charged(wire.EngineFail), "1 calls, 0 charges", "1 calls, 1 charges"},
 		"charged-on-timeout": {charged(wire.EngineTimeout), "1 calls, 0 charges", "1 calls, 1 charges"},
 	}

@@ -85,6 +85,8 @@ func fieldTrials() map[string]trial {
 			return "a date"
 		}), "no date", "a date"},
 
+		"remaining-is-permits": {of("free", func(u *user) string { return u.fills(1).all("status "+remaining, unknown) }),
+			"404 8", "404 0"},
 		"conc-remaining-is-permits": {crowded("status "+remaining, valid), "429 7", "429 0"},
 	}
 }
