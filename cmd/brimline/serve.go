@@ -75,7 +75,7 @@ func serveVerb(w world) *cobra.Command {
 	flags.StringVar(&f.tokenFile, "control-token-file", "", "write the control token to `FILE`, readable by its owner alone")
 	flags.Var(&f.fault, "fault", "be wrong on purpose, in the way called `NAME`")
 	flags.BoolVar(&f.listFaults, "list-faults", false, "list what --fault accepts and stop")
-	flags.BoolVar(&f.allowRemote, "allow-remote", false, "let other machines reach what listens; there is no TLS")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "let other machines reach the API; there is no TLS")
 	return c
 }
 
@@ -94,7 +94,7 @@ func serve(ctx context.Context, f serveFlags, w world) error {
 	// Requests outlive the signal: they may end while the server drains.
 	s, err := server.Open(context.WithoutCancel(ctx), cfg)
 	if errors.Is(err, server.ErrRemote) {
-		return fmt.Errorf("%w: other machines could reach it without TLS; say --allow-remote if that is meant", err)
+		return fmt.Errorf("%w: other machines could reach it without TLS (--allow-remote lets them, for --listen)", err)
 	}
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (f serveFlags) config() (server.Config, error) {
 // whoever waits for the target file finds all of it.
 func (f serveFlags) leaveFiles(s *server.Server) error {
 	if f.tokenFile != "" {
-		if err := os.WriteFile(f.tokenFile, []byte(s.ControlToken()+"\n"), 0o600); err != nil {
+		if err := writeSecret(f.tokenFile, s.ControlToken()); err != nil {
 			return fmt.Errorf("write the control token: %w", err)
 		}
 	}
@@ -164,6 +164,20 @@ func (f serveFlags) leaveFiles(s *server.Server) error {
 		}
 	}
 	return target.Write(f.writeTarget, targetFile(s), keys, target.NewSecret(s.ControlToken()))
+}
+
+// writeSecret writes a file for its owner alone, also where one was there that
+// others could read.
+func writeSecret(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = file.Chmod(0o600)
+	if err == nil {
+		_, err = file.WriteString(text + "\n")
+	}
+	return errors.Join(err, file.Close())
 }
 
 // targetFile describes a server to the verbs that judge one.

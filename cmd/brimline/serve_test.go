@@ -103,6 +103,7 @@ func TestServe(t *testing.T) {
 
 func TestServeControl(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("one for everybody to read, from before"), 0o644))
 	s := runServe(t, "--control", "127.0.0.1:0", "--control-token-file", token, "--clock", "frozen")
 	url := regexp.MustCompile(`(?m)^control on (\S+)$`).FindStringSubmatch(s.stdout.String())
 	require.NotNil(t, url, s.stdout.String())

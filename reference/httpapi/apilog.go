@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -18,7 +19,8 @@ func apiLog(p *Ports, next http.Handler) http.Handler {
 		x := From(r.Context())
 		logged := &loggingWriter{ResponseWriter: w}
 		logged.before = func() {
-			if err := p.Log.Write(r.Context(), p.entry(x)); err != nil {
+			// The entry is due also when the client has gone.
+			if err := p.Log.Write(context.WithoutCancel(r.Context()), p.entry(x)); err != nil {
 				p.Logger.Error("an API log entry was lost", "request_id", x.ID, "error", err)
 			}
 		}

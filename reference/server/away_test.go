@@ -56,3 +56,13 @@ func (l remoteLedger) GiveBack(ctx context.Context, id string) error {
 	}
 	return l.Ledger.GiveBack(ctx, id)
 }
+
+// remoteLog is likewise.
+type remoteLog struct{ httpapi.Log }
+
+func (l remoteLog) Write(ctx context.Context, e contract.LogEntry) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.Log.Write(ctx, e)
+}

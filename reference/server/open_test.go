@@ -51,6 +51,7 @@ func TestOpenRefuses(t *testing.T) {
 		"every interface, IPv4":  {server.Config{Listen: "0.0.0.0:0"}, "", server.ErrRemote},
 		"another machine":        {server.Config{Listen: "192.0.2.1:0"}, "", server.ErrRemote},
 		"control for everybody":  {server.Config{Listen: "127.0.0.1:0", Control: "[::]:0"}, "control: ", server.ErrRemote},
+		"control, by word":       {server.Config{Listen: "127.0.0.1:0", Control: "0.0.0.0:0", AllowRemote: true}, "control: ", server.ErrRemote},
 		"no address":             {server.Config{Listen: "nonsense"}, `address "nonsense"`, nil},
 		"another clock":          {server.Config{Listen: "127.0.0.1:0", Clock: "broken"}, `clock "broken": want real, shifted or frozen`, nil},
 		"a log in no folder":     {server.Config{Listen: "127.0.0.1:0", APILog: "/nonexistent/x"}, "open the API log", os.ErrNotExist},

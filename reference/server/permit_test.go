@@ -250,7 +250,10 @@ func TestClientGoneIsStillCharged(t *testing.T) {
 
 // TestClientGoneBeforeTheWork: what the engine did not do is given back (LOG-7).
 func TestClientGoneBeforeTheWork(t *testing.T) {
-	f := start(t, server.Config{Alter: func(p *wiring.Parts) { p.Ledger = remoteLedger{p.Ledger} }})
+	f := start(t, server.Config{Alter: func(p *wiring.Parts) {
+		p.Ledger = remoteLedger{p.Ledger}
+		p.Log = remoteLog{p.Log}
+	}})
 	u := f.newUser("free")
 	f.control("PUT", "/users/"+u.ID+"/operations", wire.Operations{Remaining: 1}, nil)
 	f.gate(http.MethodPut, u, wire.PlaceEngine)

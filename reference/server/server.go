@@ -2,7 +2,8 @@
 // listeners. [Open] returns a server that takes requests, [Server.Close] drains
 // it. Package wiring says what it is made of.
 //
-// Nothing listens beyond loopback unless [Config.AllowRemote] says so.
+// Nothing listens beyond loopback unless [Config.AllowRemote] says so, and the
+// control protocol never does.
 package server
 
 import (
@@ -38,7 +39,7 @@ const KeysPerUser = 2
 type Config struct {
 	Listen      string                 // address; required
 	Control     string                 // address of the control protocol; empty: none
-	AllowRemote bool                   // either address may be one beyond loopback
+	AllowRemote bool                   // Listen may be beyond loopback; Control, which has no TLS, never
 	Clock       wire.ClockMode         // empty: real
 	Users       int                    // to start with, per plan
 	APILog      string                 // file that log entries are appended to; empty: none
@@ -135,7 +136,7 @@ func (s *Server) start(ctx context.Context, cfg Config, parts *wiring.Parts, log
 		bounds.Write = 10 * time.Second
 		h := newHTTPServer(ctx, s.counted(s.control.Handler()), bounds, logger)
 		h.ReadTimeout = 10 * time.Second
-		if s.ctl, err = listen(cfg.Control, cfg.AllowRemote, h); err != nil {
+		if s.ctl, err = listen(cfg.Control, false, h); err != nil {
 			return fmt.Errorf("control: %w", err)
 		}
 		s.ctl.serve(s.failed)
