@@ -167,3 +167,8 @@ func (p RunPlan) check(users RunPlan) error {
 
 // Sum is how many were judged.
 func (j Judged) Sum() int64 { return j.Due + j.Undue + j.Undecided }
+
+// Plus is both judgments together.
+func (j Judged) Plus(o Judged) Judged {
+	return Judged{Due: j.Due + o.Due, Undue: j.Undue + o.Undue, Undecided: j.Undecided + o.Undecided}
+}

@@ -1,0 +1,126 @@
+package measure_test
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/loadgen/measure"
+)
+
+// model is a limiter over rational numbers. It shares nothing with the judge.
+// Its fields say in which way it is wrong; new ones are right.
+type model struct {
+	allowance oracle.Allowance
+	level     *big.Rat // tokens
+	last      time.Duration
+	inFlight  int64
+
+	clock   func(time.Duration) time.Duration // from our time to the server's
+	refill  *big.Rat                          // factor
+	burst   int64                             // added
+	cap     int64                             // added
+	refunds bool                              // a rejection for lack of a place gives the token back
+}
+
+func newModel(a oracle.Allowance) *model {
+	return &model{
+		allowance: a, level: new(big.Rat).SetInt64(a.Burst),
+		clock:  func(t time.Duration) time.Duration { return t },
+		refill: big.NewRat(1, 1),
+	}
+}
+
+// settle brings the level to an instant of the server's clock.
+func (m *model) settle(at time.Duration) {
+	elapsed := new(big.Rat).SetFrac64(int64(at-m.last), int64(time.Minute))
+	m.last = at
+	gain := elapsed.Mul(elapsed, new(big.Rat).SetInt64(m.allowance.RequestsPerMinute))
+	m.level.Add(m.level, gain.Mul(gain, m.refill))
+	if full := new(big.Rat).SetInt64(m.allowance.Burst + m.burst); m.level.Cmp(full) > 0 {
+		m.level.Set(full)
+	}
+}
+
+func (m *model) decide(at time.Duration) measure.Kind {
+	m.settle(m.clock(at))
+	one := big.NewRat(1, 1)
+	if m.level.Cmp(one) < 0 {
+		return measure.RefusedRate
+	}
+	m.level.Sub(m.level, one)
+	if m.inFlight >= m.allowance.Concurrency+m.cap {
+		if m.refunds {
+			m.level.Add(m.level, one)
+		}
+		return measure.RefusedConcurrency
+	}
+	m.inFlight++
+	return measure.Passed
+}
+
+// request is one request and what the world does with it. All instants are
+// different.
+type request struct {
+	begin, end time.Duration
+	decides    []time.Duration // when attempts are decided; none: it never comes to the limiter
+	release    time.Duration   // when its permit comes back, if it gets one
+	lost       bool            // no answer comes
+	masked     bool            // the answer does not say what was decided
+}
+
+func (r request) attempts() int { return max(1, len(r.decides)) }
+
+// play lets a server decide and a judge watch, each in its own order of events.
+func play(m *model, j *measure.Judge, now *time.Duration, requests []request) {
+	type event struct {
+		at time.Duration
+		do func()
+	}
+	byTime := func(a, b event) int { return cmp.Compare(a.at, b.at) }
+	var server, client []event
+	kinds := make([]measure.Kind, len(requests))
+	for i, r := range requests {
+		kinds[i] = measure.Untouched
+		for n, at := range r.decides {
+			server = append(server, event{at, func() {
+				kind := m.decide(at)
+				if n == len(r.decides)-1 { // the answer is that of the last attempt
+					kinds[i] = kind
+				}
+				if kind == measure.Passed {
+					release := event{max(r.release, at), func() { m.inFlight-- }}
+					k, _ := slices.BinarySearchFunc(server, release, byTime)
+					server = slices.Insert(server, k, release)
+				}
+			}})
+		}
+	}
+	slices.SortStableFunc(server, byTime)
+	for len(server) > 0 {
+		next := server[0]
+		server = server[1:]
+		next.do()
+	}
+
+	exchanges := make([]*measure.Exchange, len(requests))
+	for i, r := range requests {
+		kind := kinds[i]
+		switch {
+		case r.lost:
+			kind = measure.Lost
+		case r.masked:
+			kind = measure.Unclear
+		}
+		client = append(client,
+			event{r.begin, func() { exchanges[i], _ = j.Begin() }},
+			event{r.end, func() { j.End(exchanges[i], kind, r.attempts()) }})
+	}
+	slices.SortFunc(client, byTime)
+	for _, e := range client {
+		*now = e.at
+		e.do()
+	}
+}
