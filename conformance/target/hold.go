@@ -26,7 +26,7 @@ const witnessTimeout = 15 * time.Second
 // CanHold reports whether requests can be held at a place.
 func (t *Target) CanHold(p Place) bool {
 	if p == PlaceUpload {
-		return t.file.Can.StalledUpload
+		return t.stalls
 	}
 	return t.control.has(control.FeatureGates)
 }

@@ -153,7 +153,6 @@ func TestWhatATargetOffers(t *testing.T) {
 	up := answering(t, 200)
 	f := fileFor(up)
 	f.Allowances["pro"] = target.Allowance{RequestsPerMinute: 300, Burst: 100, Concurrency: 20}
-	f.Can.StalledUpload = false
 	one := open(t, f)
 	require.Equal(t, up[7:]+"  HTTP/1.1  1 user on 1 plan  clock: real  can: invalid", one.Describe())
 	require.Equal(t, []string{"free"}, one.Plans(), "nobody is on pro")

@@ -36,6 +36,7 @@ func reference(t *testing.T, mode control.ClockMode, users int) (*server.Server,
 	f := fileFor(s.URL())
 	f.Operations.Valid.Body = invoice
 	f.OutsideQuotas = []string{"/health"}
+	f.Can.StalledUpload = true
 	f.Can.Control = &target.ControlAddress{URL: s.ControlURL()}
 	for name := range s.Plans() {
 		eff, err := policy.Resolve(s.Plans(), policy.Subscription{Plan: name}, nil, time.Time{})

@@ -55,7 +55,6 @@ func fileFor(url string) target.File {
 			Invalid: &target.Operation{Method: "POST", Path: "/v1/invoice/calculate", Body: "{}"},
 		},
 		Allowances: map[string]target.Allowance{"free": {RequestsPerMinute: 10, Burst: 10, Concurrency: 2}},
-		Can:        target.Can{StalledUpload: true},
 	}
 }
 

@@ -60,6 +60,7 @@ type Target struct {
 	valid   Request
 	invalid Request
 	control *controller // nil: none
+	stalls  bool        // a stalled upload is a witness
 	time    *timeline
 	budget  budget
 
@@ -70,7 +71,8 @@ type Target struct {
 
 // Open reaches the target described by f: it asks every base URL for one of the
 // paths outside the quotas (or connects, if none is named), asks the control
-// server what it can do, and makes sure that it says no to what it cannot. A
+// server what it can do, makes sure that it says no to what it cannot, and tries
+// whether a stalled upload shows anything (with one bad key). A
 // target that cannot be reached gives an error that wraps [ErrAway]. Close it
 // when done.
 func Open(ctx context.Context, f File, o Options) (*Target, error) {
@@ -112,6 +114,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 		mode = t.control.clock
 	}
 	t.time = newTimeline(mode)
+	t.stalls = f.Can.StalledUpload && t.saysContinueLate(ctx)
 	if err := t.admitKeys(keys); err != nil {
 		t.control.close()
 		return nil, err
@@ -178,6 +181,35 @@ func greet(c *conversation, base *url.URL, path string) error {
 		return fmt.Errorf("%w: %s%s answers %d", ErrAway, base, path, a.status)
 	}
 	return nil
+}
+
+// saysContinueLate reports whether 100 Continue can be a witness: a request that
+// does not authenticate must not get it. Where a proxy or a framework says it to
+// everybody, a declared stalled upload shows nothing.
+func (t *Target) saysContinueLate(ctx context.Context) bool {
+	within, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	r := t.Valid()
+	r.Authorization = []string{t.Credential("brimline-asks-whether-100-continue-comes-early")}
+	f := t.prepare(within, nil, r, true)
+	if f.conn == nil {
+		return false
+	}
+	f.message.body = nil
+	f.leave()
+	early := false
+	a, err := f.conn.read(r.Method, f.t.time.atMost, func(status int) {
+		if status == http.StatusContinue {
+			early = true
+			f.conn.reset()
+		}
+	})
+	f.conn.Close()
+	f.take(a, err)
+	if early {
+		t.budget.giveBack() // it was cut short, and could not have authenticated
+	}
+	return !early && err == nil
 }
 
 // keys is what a target's users are made of.
@@ -254,7 +286,7 @@ func (t *Target) Has(n contract.Need) bool {
 	case contract.NeedOutside:
 		return len(t.file.OutsideQuotas) > 0
 	case contract.NeedHold:
-		return t.file.Can.StalledUpload || can(control.FeatureGates)
+		return t.stalls || can(control.FeatureGates)
 	case contract.NeedGates, contract.NeedHoldAuth:
 		return can(control.FeatureGates)
 	case contract.NeedFail:
@@ -288,6 +320,9 @@ func (t *Target) Describe() string {
 	can := "plain HTTP"
 	if len(needs) > 0 {
 		can = strings.Join(needs, ", ")
+	}
+	if t.file.Can.StalledUpload && !t.stalls {
+		can += " (100 Continue comes to everybody, so a stalled upload shows nothing)"
 	}
 	users := fmt.Sprintf("%d users", len(t.users))
 	switch {
