@@ -28,7 +28,6 @@ type Exchange struct {
 	Subject   string            // set by limit
 	Decision  *limiter.Decision // set by limit; nil: the limiter was not asked
 	Outcome   string            // the log's word for how it fared
-	Route     Route             // set by route
 	Invoice   invoice.Invoice   // set by validate
 	Charged   int64             // set by engine
 

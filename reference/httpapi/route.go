@@ -18,10 +18,7 @@ func route(p *Ports, next http.Handler) http.Handler {
 	methods := map[string][]string{}
 	for _, route := range p.Routes {
 		methods[route.Path] = append(methods[route.Path], route.Method)
-		router.Path(route.Path).Methods(route.Method).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			From(r.Context()).Route = route
-			next.ServeHTTP(w, r)
-		})
+		router.Path(route.Path).Methods(route.Method).Handler(next)
 	}
 	for _, m := range methods {
 		slices.Sort(m)
