@@ -125,9 +125,9 @@ func (b *Buckets) place() bool {
 // evictOne drops a bucket of sh to pass its place on: the first full one it
 // meets, or the one that will be full soonest. It requires that sh.mu is held.
 func (b *Buckets) evictOne(sh *shard, now bucket.Instant) bool {
-	victim, wait, looked := "", int64(math.MaxInt64), 0
+	victim, wait, looked := "", int64(0), 0
 	for subject, s := range sh.states {
-		if w := s.ToFull(now); w < wait {
+		if w := s.ToFull(now); looked == 0 || w < wait {
 			victim, wait = subject, w
 		}
 		if looked++; wait == 0 || looked == looks {

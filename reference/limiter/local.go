@@ -70,5 +70,5 @@ func (l *Local) Stats() Stats {
 	return l.buckets.Stats()
 }
 
-// InFlight is how many subjects have something in flight.
-func (l *Local) InFlight() int { return l.permits.Subjects() }
+// SubjectsInFlight is how many subjects have something in flight.
+func (l *Local) SubjectsInFlight() int { return l.permits.Subjects() }

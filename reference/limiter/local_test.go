@@ -107,7 +107,7 @@ func TestDecisionsReplayInOrder(t *testing.T) {
 		require.Equal(t, again, d.Decision.Decision, "decision %d", d.Order)
 		states[d.subject] = next
 	}
-	require.Zero(t, l.InFlight())
+	require.Zero(t, l.SubjectsInFlight())
 }
 
 // golang/go#23145: many callers at once got more than the burst.
@@ -187,7 +187,7 @@ func TestBugC10HardCap(t *testing.T) {
 		}
 	})
 	require.Zero(t, above.Load())
-	require.Zero(t, l.InFlight())
+	require.Zero(t, l.SubjectsInFlight())
 }
 
 // A permit outlives its bucket: with room for one bucket only, a flood of others
@@ -209,7 +209,7 @@ func TestEvictionNeverLosesAPermit(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, admission.ConcurrencyRejected, d.Outcome)
 	require.EqualValues(t, 9, d.Remaining(), "the bucket was lost, and that was counted")
-	require.Equal(t, 101, l.InFlight())
+	require.Equal(t, 101, l.SubjectsInFlight())
 }
 
 func TestStatsDropWhatIsIdle(t *testing.T) {
@@ -221,7 +221,7 @@ func TestStatsDropWhatIsIdle(t *testing.T) {
 	require.Equal(t, 1, l.Stats().Size)
 	c.Advance(time.Microsecond)
 	require.Equal(t, limiter.Stats{Size: 0, Maximum: limiter.DefaultMaximumSize, Evictions: 1}, l.Stats())
-	require.Equal(t, 1, l.InFlight(), "the permit stays")
+	require.Equal(t, 1, l.SubjectsInFlight(), "the permit stays")
 }
 
 // admittedAtOnce sends requests of one user together and counts the admitted.
