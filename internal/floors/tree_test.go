@@ -36,6 +36,7 @@ func storeys() [][]string {
 		},
 		1: {
 			"conformance/oracle", "conformance/target",
+			"loadgen/measure", "loadgen/traffic",
 			"reference/limiter",
 			"reports/accesslog", "reports/record",
 		},
