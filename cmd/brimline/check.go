@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/features"
+	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
+)
+
+const checkHelp = `Check runs the conformance suite against a deployment that a target file
+describes, or against the reference server inside this program, and gives every
+clause of the contract a verdict.
+
+  pass          kept
+  fail          not kept
+  differs       not kept, but the contract leaves it open (--strict: fail)
+  inconclusive  asked, and the answer tells nothing
+  setup_failed  could not be asked
+  not_run       the target does not offer what it takes, or nobody asked
+
+Exit code 0: nothing failed. 1: a clause failed. 2: nothing could be run.
+3: the target is away, the run was cut short, or more clauses could not be told
+than could.`
+
+// checkFlags are what check was asked for.
+type checkFlags struct {
+	target         string
+	clauses        []string
+	out            string
+	list, plan     bool
+	selfTest       bool
+	strict, asJSON bool
+}
+
+func checkVerb(w world) *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Judge a deployment, clause by clause",
+		Long:  checkHelp,
+		Example: `  brimline check
+  brimline check --target staging.yaml --out out
+  brimline check --clauses RATE-1,HDR-5
+  brimline check --target staging.yaml --plan
+  brimline check --self-test`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return check(c.Context(), f, w) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.target, "target", "", "judge the deployment that `FILE` describes (default: the reference inside this program)")
+	flags.StringSliceVar(&f.clauses, "clauses", nil, "only these clauses, by `ID` with commas between")
+	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
+	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
+	flags.StringVar(&f.out, "out", "", "leave conformance.json and junit.xml in `DIR`")
+	flags.BoolVar(&f.selfTest, "self-test", false, "run the suite against servers that are wrong on purpose, and say which it notices")
+	flags.BoolVar(&f.strict, "strict", false, "what the contract leaves open counts like the rest")
+	flags.BoolVar(&f.asJSON, "json", false, "print the result as one JSON object")
+	c.MarkFlagsMutuallyExclusive("list", "plan", "self-test")
+	c.MarkFlagsMutuallyExclusive("target", "self-test")
+	return c
+}
+
+func check(ctx context.Context, f checkFlags, w world) error {
+	switch {
+	case f.list:
+		return f.showList(w)
+	case f.selfTest:
+		return f.runSelfTest(ctx, w)
+	}
+	t, end, err := f.open(ctx)
+	if err != nil {
+		return checkError(err)
+	}
+	defer end()
+	if f.plan {
+		return f.showPlan(t, w)
+	}
+	counter := newCounter(w.stderr, "scenarios")
+	c, err := conformance.Run(ctx, t, conformance.Options{Clauses: f.clauses, Strict: f.strict, Progress: counter.show})
+	counter.clear()
+	if err != nil {
+		return checkError(err)
+	}
+	if err := f.report(c, w); err != nil {
+		return err
+	}
+	if code := checkCode(c); code != exitHolds {
+		return exitWith(code, nil)
+	}
+	return nil
+}
+
+// open opens the target to be judged. The function it returns ends it.
+func (f checkFlags) open(ctx context.Context) (*target.Target, func() error, error) {
+	if f.target == "" {
+		return openReference(ctx, "")
+	}
+	file, err := target.ReadFile(f.target)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := target.Open(ctx, file, target.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.target, err)
+	}
+	return t, t.Close, nil
+}
+
+// checkError gives an error of a run its exit code.
+func checkError(err error) error {
+	if errors.Is(err, target.ErrAway) || errors.Is(err, conformance.ErrSuite) || errors.Is(err, context.Canceled) {
+		return exitWith(exitCannotTell, err)
+	}
+	return err
+}
+
+// checkCode is the exit code that a result stands for.
+func checkCode(c record.Conformance) int {
+	told := c.Counts.Pass + c.Counts.Differs
+	untold := c.Counts.Inconclusive + c.Counts.SetupFailed
+	switch {
+	case c.Result == record.ResultFailure:
+		return exitFails
+	case c.Aborted != "" || untold > told || told == 0:
+		return exitCannotTell
+	}
+	return exitHolds
+}
+
+// report prints a result and leaves its files.
+func (f checkFlags) report(c record.Conformance, w world) error {
+	if f.out != "" {
+		var junit bytes.Buffer
+		if err := render.JUnit(&junit, c); err != nil {
+			return err
+		}
+		asJSON, err := json.MarshalIndent(c, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		for name, data := range map[string][]byte{"conformance.json": append(asJSON, '\n'), "junit.xml": junit.Bytes()} {
+			if err := os.WriteFile(filepath.Join(f.out, name), data, 0o644); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+		}
+	}
+	if f.asJSON {
+		return printJSON(w.stdout, c)
+	}
+	if err := render.Conformance(w.stdout, c); err != nil {
+		return err
+	}
+	if f.out != "" {
+		fmt.Fprintf(w.stdout, "report: %s  %s\n", filepath.Join(f.out, "conformance.json"), filepath.Join(f.out, "junit.xml"))
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// showList prints the selected clauses, or all.
+func (f checkFlags) showList(w world) error {
+	for _, id := range f.clauses {
+		if _, ok := contract.FindClause(id); !ok {
+			return fmt.Errorf("there is no clause %q; \"brimline check --list\" shows them all", id)
+		}
+	}
+	clauses := slices.DeleteFunc(contract.Clauses(), func(c contract.Clause) bool {
+		return len(f.clauses) > 0 && !slices.Contains(f.clauses, c.ID)
+	})
+	if f.asJSON {
+		return printJSON(w.stdout, clauses)
+	}
+	group := ""
+	for _, c := range clauses {
+		if c.Group != group {
+			group = c.Group
+			fmt.Fprintf(w.stdout, "%s\n", group)
+		}
+		fmt.Fprintf(w.stdout, "  %-9s %-8s %s\n", c.ID, c.Level, c.Sentence)
+	}
+	return nil
+}
+
+// showPlan prints what would be run against t.
+func (f checkFlags) showPlan(t *target.Target, w world) error {
+	p, err := conformance.NewPlan(t, features.FS, f.clauses)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(w.stdout, p)
+	}
+	fmt.Fprintf(w.stdout, "%s\n%d of %d scenarios would be run\n", t.Describe(), len(p.Running()), len(p.Scenarios))
+	for _, s := range p.Scenarios {
+		line := fmt.Sprintf("  %-9s %s", s.Clauses[0], s.Name)
+		if s.NotRun != "" {
+			line = fmt.Sprintf("%-80s  not run: %s", line, s.NotRun)
+		}
+		fmt.Fprintln(w.stdout, line)
+	}
+	return nil
+}
+
+// counter shows how far a run is, on a terminal alone.
+type counter struct {
+	w    io.Writer // nil: not a terminal
+	noun string
+}
+
+func newCounter(w io.Writer, noun string) counter {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return counter{w, noun}
+	}
+	return counter{}
+}
+
+func (c counter) show(e conformance.Event) {
+	if c.w != nil {
+		fmt.Fprintf(c.w, "\r\x1b[K%d of %d %s  %s", e.Done, e.Of, c.noun, e.Name)
+	}
+}
+
+func (c counter) clear() {
+	if c.w != nil {
+		fmt.Fprint(c.w, "\r\x1b[K")
+	}
+}
+
+// selected reports whether a clause is asked for.
+func (f checkFlags) selected(id string) bool {
+	return len(f.clauses) == 0 || slices.ContainsFunc(f.clauses, func(c string) bool { return strings.EqualFold(c, id) })
+}
