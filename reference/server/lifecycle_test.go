@@ -126,7 +126,7 @@ func withBounds(t *testing.T, b httpapi.Bounds, e engineFunc, test func(*piped))
 		test(p)
 		require.NoError(t, h.Close())
 		synctest.Wait()
-		require.Zero(t, p.limiter.InFlight(), "every permit is released")
+		require.Zero(t, p.limiter.SubjectsInFlight(), "every permit is released")
 	})
 }
 
@@ -143,7 +143,7 @@ func (p *piped) calculate() net.Conn { return p.request(pipedInvoice, len(pipedI
 // held reports whether the permit is taken, once everything has come to rest.
 func (p *piped) held() bool {
 	synctest.Wait()
-	return p.limiter.InFlight() > 0
+	return p.limiter.SubjectsInFlight() > 0
 }
 
 // heldFor requires that the permit is held for exactly d more.

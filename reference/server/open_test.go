@@ -109,12 +109,12 @@ func TestCloseCutsOff(t *testing.T) {
 	c := f.dial()
 	_, err := io.WriteString(c, head(u.Keys[0], 1000)+"{")
 	require.NoError(t, err)
-	f.eventually("it is in flight", func() bool { return f.limiter.InFlight() == 1 })
+	f.eventually("it is in flight", func() bool { return f.limiter.SubjectsInFlight() == 1 })
 	f.cutOff = true
 	err = f.Close(context.Background())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "cut off")
-	require.Zero(t, f.limiter.InFlight(), "its handler has ended")
+	require.Zero(t, f.limiter.SubjectsInFlight(), "its handler has ended")
 	require.Equal(t, err, f.Close(context.Background()), "a second time changes nothing")
 }
 

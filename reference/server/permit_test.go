@@ -95,7 +95,7 @@ func TestPermitIsReleasedOnce(t *testing.T) {
 		"gone at work": func(f *fixture, u wire.User) {
 			f.engine(u, wire.EngineTimeout)
 			c := f.hold(u)
-			f.eventually("the engine is called", func() bool { return f.limiter.InFlight() == 1 })
+			f.eventually("the engine is called", func() bool { return f.limiter.SubjectsInFlight() == 1 })
 			c.Close()
 			f.idle()
 			f.engine(u, wire.EngineOK)

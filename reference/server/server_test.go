@@ -207,7 +207,7 @@ func (f *fixture) eventually(what string, ok func() bool) {
 // idle waits until no permit is taken.
 func (f *fixture) idle() {
 	f.Helper()
-	f.eventually("every permit is released", func() bool { return f.limiter.InFlight() == 0 })
+	f.eventually("every permit is released", func() bool { return f.limiter.SubjectsInFlight() == 0 })
 }
 
 func (f *fixture) gate(method string, u wire.User, place wire.Place) wire.Gate {
