@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reference/admission"
 	"github.com/invoicespec/brimline/reference/bucket"
 	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -61,6 +62,15 @@ func bucketFaults() []Fault {
 				tokens, permits := halves(p)
 				p.Links = p.Links.Replace(httpapi.LinkLimit, by(tokens, p)).Before(httpapi.LinkLimit, by(permits, p))
 			}},
+		{"cap-hides-empty-bucket", "RATE-6", "with the cap full an empty bucket gets a concurrency rejection",
+			limiting(func(l *steps) {
+				l.refused = func(x *httpapi.Exchange, d *limiter.Decision) {
+					if _, free := l.permits.Take(l.capOf(x), x.ID, d.Allowance.Concurrency()); !free {
+						d.Outcome = admission.ConcurrencyRejected
+					}
+					l.permits.Release(l.capOf(x), x.ID)
+				}
+			})},
 		{"rate-429-takes-permit", "RATE-6", "a rate rejection takes a permit and keeps it",
 			limiting(func(l *steps) {
 				l.refused = func(x *httpapi.Exchange, d *limiter.Decision) {

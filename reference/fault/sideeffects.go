@@ -48,11 +48,7 @@ func sideEffectFaults() []Fault {
 			return l.Charge(ctx, id)
 		})},
 		{"charged-never", "LOG-4", "a success is not charged", charging(func(context.Context, httpapi.Ledger, string) error { return nil })},
-		{"charged-on-validation", "LOG-4", "a validation failure is charged", func(p *wiring.Parts) {
-			replies(onCode(contract.CodeValidationFailed), func(x *httpapi.Exchange, _ *httpapi.Reply) {
-				charge(httpapi.With(context.Background(), x), p, x)
-			})(p)
-		}},
+		{"charged-on-validation", "LOG-4", "a validation failure is charged", chargedOn(contract.CodeValidationFailed)},
 		{"charged-on-failure", "LOG-4", "an engine failure is charged", chargedOn(contract.CodeEngineFailure)},
 		{"charged-on-timeout", "LOG-4", "a timeout is charged", chargedOn(contract.CodeEngineTimeout)},
 	}
@@ -78,7 +74,7 @@ func charges(on admission.Outcome) alteration {
 	})
 }
 
-// charge charges a request that has reserved nothing.
+// charge charges a request, whether or not it has reserved an operation.
 func charge(ctx context.Context, p *wiring.Parts, x *httpapi.Exchange) {
 	p.Ledger.Reserve(ctx, x.Account.User, x.ID)
 	p.Ledger.Charge(ctx, x.ID)
@@ -139,19 +135,11 @@ func (l chargingLedger) Charge(ctx context.Context, id string) error {
 	return l.charge(ctx, l.Ledger, id)
 }
 
-// chargedOn charges what it should give back.
+// chargedOn charges some errors, before they are answered.
 func chargedOn(code string) alteration {
-	return func(p *wiring.Parts) { p.Ledger = keepingLedger{p.Ledger, code} }
-}
-
-type keepingLedger struct {
-	httpapi.Ledger
-	on string // error code
-}
-
-func (l keepingLedger) GiveBack(ctx context.Context, id string) error {
-	if httpapi.From(ctx).Code == l.on {
-		l.Charge(ctx, id)
+	return func(p *wiring.Parts) {
+		replies(onCode(code), func(x *httpapi.Exchange, _ *httpapi.Reply) {
+			charge(httpapi.With(context.Background(), x), p, x)
+		})(p)
 	}
-	return l.Ledger.GiveBack(ctx, id)
 }
