@@ -41,8 +41,9 @@ floors: ## check which package imports which
 soak: build ## run the suite again and again on busy cores; SOAK=50 times a clock
 	@scripts/soak.sh $(SOAK)
 
-bench: ## time one decision; BENCH=pattern COUNT=6
-	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./reference/...
+bench: ## time one decision; BENCH=pattern for other benchmarks, COUNT=6 times
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) \
+		$$(git grep --untracked -l '^func Benchmark' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
 	@echo "To compare: make bench > old.txt, change, make bench > new.txt, go tool benchstat old.txt new.txt" >&2
 
 fuzz: ## run every fuzz target for FUZZTIME=10s
