@@ -6,6 +6,8 @@ import "github.com/spf13/cobra"
 func verbs(w world) []*cobra.Command {
 	return []*cobra.Command{
 		serveVerb(w),
+		checkVerb(w),
 		replayVerb(w),
+		demoVerb(w),
 	}
 }
