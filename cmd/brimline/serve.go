@@ -33,7 +33,8 @@ requests in flight have ended.
 
 With --control it also speaks the control protocol, by which a test changes
 plans, moves the clock and holds requests. Its token goes into a file:
---write-target leaves one beside the target file, --control-token-file anywhere.
+--write-target leaves one beside the target file, --control-token-file anywhere;
+with neither it is brimline-control.token in the working directory.
 
 With --fault the server is wrong on purpose, in the one way that is named, to
 test a suite or a client against; --list-faults shows which ways there are. Such
@@ -43,6 +44,9 @@ A plan table for --plans looks like this:
 
   plans:
     free: { requests-per-minute: 10, burst: 10, concurrency: 2, operations: 100 }`
+
+// defaultTokenFile takes the control token where no other file was named.
+const defaultTokenFile = "brimline-control.token"
 
 // serveFlags are what serve was asked for.
 type serveFlags struct {
@@ -89,6 +93,9 @@ func serve(ctx context.Context, f serveFlags, w world) error {
 	if err != nil {
 		return err
 	}
+	if f.control != "" && f.writeTarget == "" && f.tokenFile == "" {
+		f.tokenFile = defaultTokenFile
+	}
 	logger := slog.New(slog.NewTextHandler(w.stderr, nil))
 	cfg.Logger = logger
 	// Requests outlive the signal: they may end while the server drains.
@@ -108,7 +115,7 @@ func serve(ctx context.Context, f serveFlags, w world) error {
 		return err
 	}
 	f.announceFault(w.stdout)
-	announce(s, cfg, w)
+	f.announce(s, cfg, w)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -130,8 +137,6 @@ func (f serveFlags) config() (server.Config, error) {
 	switch {
 	case f.users < 0 || f.users > maxUsersPerPlan:
 		return cfg, fmt.Errorf("--users %d: want 0 to %d", f.users, maxUsersPerPlan)
-	case f.control != "" && f.writeTarget == "" && f.tokenFile == "":
-		return cfg, errors.New("--control needs --write-target or --control-token-file: its token has to go somewhere")
 	case f.control == "" && f.tokenFile != "":
 		return cfg, errors.New("--control-token-file needs --control")
 	case f.users == 0 && f.writeTarget != "" && f.control == "":
@@ -210,10 +215,13 @@ func targetFile(s *server.Server) target.File {
 }
 
 // announce says where the server is and how to try it.
-func announce(s *server.Server, cfg server.Config, w world) {
+func (f serveFlags) announce(s *server.Server, cfg server.Config, w world) {
 	fmt.Fprintf(w.stdout, "listening on %s (%d users on %d plans, clock: %s)\n", s.URL(), len(s.Users()), len(s.Plans()), cfg.Clock)
 	if url := s.ControlURL(); url != "" {
 		fmt.Fprintf(w.stdout, "control on %s%s\n", url, wire.Prefix)
+	}
+	if f.tokenFile != "" {
+		fmt.Fprintf(w.stdout, "control token in %s\n", f.tokenFile)
 	}
 	users := s.Users()
 	if len(users) == 0 {

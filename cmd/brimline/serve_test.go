@@ -126,6 +126,16 @@ func TestServeControl(t *testing.T) {
 	require.Equal(t, exitHolds, s.ended())
 }
 
+func TestServeControlAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := runServe(t, "--control", "127.0.0.1:0")
+	require.Contains(t, s.stdout.String(), "control token in "+defaultTokenFile+"\n")
+	info, err := os.Stat(defaultTokenFile)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, exitHolds, s.ended())
+}
+
 func TestServeRefuses(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -146,7 +156,6 @@ func TestServeRefuses(t *testing.T) {
 		"plans that are broken": {[]string{"--plans", plans}, plans + ":2: plans.free.requests-per-minute"},
 		"plans that are away":   {[]string{"--plans", plans + "x"}, plans + "x: no such file"},
 		"a log in no folder":    {[]string{"--api-log", "/nonexistent/log"}, "/nonexistent/log: no such file"},
-		"a token for nobody":    {[]string{"--control", "127.0.0.1:0"}, "--control needs --write-target or --control-token-file"},
 		"a token of nothing":    {[]string{"--control-token-file", plans}, "--control-token-file needs --control"},
 		"an unknown flag":       {[]string{"--port", "80"}, "unknown flag: --port"},
 		"an argument":           {[]string{"now"}, "now"},
