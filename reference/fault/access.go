@@ -22,21 +22,11 @@ func accessFaults() []Fault {
 			answers(unauthenticated, func(_ *httpapi.Exchange, a *httpapi.Answer) { bucketHeaders(a.Header) })},
 		{"401-says-why", "AUTH-1", "a 401 tells an unknown key from a missing one",
 			hinting("there is no such key", func(context.Context) bool { return true })},
-		{"key-prefix-leak", "AUTH-1", "a key that is wrong in its last character alone gets a 401 of its own", func(p *wiring.Parts) {
-			accounts := p.Accounts
-			hinting("the last character of this key is wrong", func(ctx context.Context) bool {
-				text := strings.TrimPrefix(presented(ctx), "Bearer ")
-				for last := range strings.SplitSeq("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "") {
-					if key, err := account.ParseKey(text[:len(text)-1] + last); err == nil {
-						if _, err := accounts.Lookup(context.WithoutCancel(ctx), p.Digest(key)); err == nil {
-							return true
-						}
-					}
-				}
-				return false
-			})(p)
-			presenting(p)
-		}},
+		{"key-prefix-leak", "AUTH-1", "a key that is wrong in its last character alone gets a 401 of its own",
+			func(p *wiring.Parts) {
+				hinting("the last character of this key is wrong", nearMiss(p))(p)
+				presenting(p)
+			}},
 		{"401-spends", "AUTH-1", "a second credential gets 401, and costs the owner of the first a token",
 			before(httpapi.LinkAuthenticate, func(p *httpapi.Ports, next http.Handler) http.HandlerFunc {
 				return func(w http.ResponseWriter, r *http.Request) {
@@ -117,6 +107,24 @@ func hinting(message string, hint func(context.Context) bool) alteration {
 				r.Message = message
 			}
 		}))
+}
+
+// nearMiss tells a key that would be a good one with another last character.
+func nearMiss(p *wiring.Parts) func(context.Context) bool {
+	accounts := p.Accounts
+	return func(ctx context.Context) bool {
+		text := strings.TrimPrefix(presented(ctx), "Bearer ")
+		for last := range strings.SplitSeq("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "") {
+			key, err := account.ParseKey(text[:len(text)-1] + last)
+			if err != nil {
+				return false
+			}
+			if _, err := accounts.Lookup(ctx, p.Digest(key)); err == nil {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 type presentedKey struct{}

@@ -53,7 +53,7 @@ func scopeFaults() []Fault {
 			bypass(func(operation string, r *http.Request) bool { return r.URL.Path == operation+"/" })},
 		{"dot-segment-bypass", "SCOPE-4", "a path with dots or doubled slashes in it reaches the engine unlimited",
 			bypass(func(operation string, r *http.Request) bool {
-				return r.URL.Path != operation && path.Clean(r.URL.Path) == operation
+				return strings.TrimSuffix(r.URL.Path, "/") != operation && path.Clean(r.URL.Path) == operation
 			})},
 		{"encoded-bypass", "SCOPE-4", "a path with an encoded character in it reaches the engine unlimited",
 			bypass(func(operation string, r *http.Request) bool {
