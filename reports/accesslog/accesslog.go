@@ -78,7 +78,8 @@ type Decided struct {
 	contract.LogDecision
 	Run       int // which server process, from 0
 	Pool      uint32
-	Attempt   bool // it is among the log's Attempts: a user's, and in scope
+	Plan      string // of the user at the time
+	Attempt   bool   // it is among the log's Attempts: a user's, and in scope
 	RequestID string
 
 	received int64 // microseconds since 1970

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reports/record"
 )
 
 const apiSchema = 1
@@ -49,7 +50,7 @@ func (r *reading) keepAPI(b []byte) reason {
 	r.entries = append(r.entries, Attempt{At: received, Pool: pool})
 	if e.Decision != nil {
 		r.decided = append(r.decided, Decided{
-			LogDecision: *e.Decision, Run: r.run, Pool: pool, RequestID: e.RequestID,
+			LogDecision: *e.Decision, Run: r.run, Pool: pool, Plan: r.plan(e.Plan), RequestID: e.RequestID,
 			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration,
 		})
 	}
@@ -140,4 +141,26 @@ func (r *reading) timeline() (attempts []Attempt, holds []int64) {
 		holds = append(holds, d.hold)
 	}
 	return attempts, holds
+}
+
+// Where is l narrowed to the decisions that keep wants, for an API log: its
+// Attempts and Holds are theirs alone. Quality and Pools stay those of l.
+func (l *Log) Where(keep func(Decided) bool) *Log {
+	narrowed := &Log{Scope: l.Scope, Quality: l.Quality, NotAttempts: []record.Count{}, Pools: l.Pools, Attempts: []Attempt{}, Holds: []int64{}}
+	next := 0 // the attempt of the next decision that has one
+	for _, d := range l.Decided {
+		wanted := keep(d)
+		if wanted {
+			narrowed.Decided = append(narrowed.Decided, d)
+		}
+		if !d.Attempt {
+			continue
+		}
+		if wanted {
+			narrowed.Attempts = append(narrowed.Attempts, l.Attempts[next])
+			narrowed.Holds = append(narrowed.Holds, l.Holds[next])
+		}
+		next++
+	}
+	return narrowed
 }

@@ -84,6 +84,7 @@ type reading struct {
 	files    []record.LogFile
 	tally    tally
 	pools    map[string]uint32
+	plans    map[string]string // one text for all entries of a plan
 	stamps   stamps
 	entries  []Attempt // of the API log: all entries at the time they were received
 	decided  []Decided
@@ -95,7 +96,7 @@ type reading struct {
 func newReading(opt Options) *reading {
 	return &reading{
 		opt: opt, prefix: strings.TrimRight(opt.Scope, "/"),
-		pools: map[string]uint32{}, orders: map[uint64]string{}, tally: tally{methods: map[string]int64{}},
+		pools: map[string]uint32{}, plans: map[string]string{}, orders: map[uint64]string{}, tally: tally{methods: map[string]int64{}},
 	}
 }
 
@@ -147,6 +148,15 @@ func (r *reading) pool(name []byte) uint32 {
 	id := uint32(len(r.pools))
 	r.pools[string(name)] = id
 	return id
+}
+
+// plan returns the text that all entries of a plan share.
+func (r *reading) plan(name string) string {
+	if kept, ok := r.plans[name]; ok {
+		return kept
+	}
+	r.plans[name] = name
+	return name
 }
 
 // keepCLF keeps a line of Common or Combined format.

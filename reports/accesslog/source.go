@@ -74,6 +74,49 @@ func (s Source) lines() (l *lines, compressed bool, done func() error, err error
 	return newLines(bufio.NewReaderSize(z, bufferSize)), true, f.Close, nil
 }
 
+// Recognise tells whether a file's lines are those of an access log, for which
+// the answer is [record.FormatCommon], or of our own API log. It reads no
+// further than it must.
+func Recognise(ctx context.Context, s Source) (record.LogFormat, error) {
+	format, err := recognise(ctx, s)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", s.name, err)
+	}
+	return format, nil
+}
+
+func recognise(ctx context.Context, s Source) (record.LogFormat, error) {
+	if s.err != nil {
+		return "", s.err
+	}
+	lines, _, done, err := s.lines()
+	if err != nil {
+		return "", bare(err)
+	}
+	defer done()
+	r := newReading(Options{})
+	for n := 1; ; n++ {
+		line, whole, err := lines.next()
+		switch {
+		case err == io.EOF:
+			return "", fmt.Errorf("%w in %d lines; accepted: Common or Combined format, brimline's API log", ErrNothing, n-1)
+		case err != nil:
+			return "", fmt.Errorf("after %d lines: %w", n-1, err)
+		case n%4096 == 0 && ctx.Err() != nil:
+			return "", ctx.Err()
+		case !whole || blankLine(line):
+			continue
+		}
+		keep, err := r.recognise(line)
+		if err != nil {
+			return "", fmt.Errorf("line %d: %w", n, err)
+		}
+		if keep != nil {
+			return r.format, nil
+		}
+	}
+}
+
 // source reads one source to its end. Its format is that of the first line of
 // which the format can be told.
 func (r *reading) source(ctx context.Context, s Source) error {

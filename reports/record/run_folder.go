@@ -72,14 +72,20 @@ func ReadRun(dir string) (Run, error) {
 	if len(data) > maxRunSize {
 		return Run{}, fmt.Errorf("%s: more than %d bytes", path, maxRunSize)
 	}
-	var r Run
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Run{}, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := r.Check(); err != nil {
+	r, err := ParseRun(data)
+	if err != nil {
 		return Run{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
+}
+
+// ParseRun reads the text of a run, and refuses it like [ReadRun].
+func ParseRun(data []byte) (Run, error) {
+	var r Run
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Run{}, err
+	}
+	return r, r.Check()
 }
 
 // Check says which figures do not add up.

@@ -295,3 +295,22 @@ func TestConcurrencyFromDurations(t *testing.T) {
 	require.Len(t, r.Missing, 1)
 	require.Contains(t, r.Missing[0], "concurrency rejections are counted too low")
 }
+
+// Where nobody asks for concurrency, requests that overlap do not meet a cap.
+func TestWithoutConcurrencyNothingIsInFlight(t *testing.T) {
+	s := newRecorder(t)
+	a := allowance(t, 300, 100, 5)
+	for i := range 5 {
+		s.request(fmt.Sprintf("r%d", i), "alice", a)
+	}
+	s.clock.Advance(2 * time.Second)
+	s.endAll()
+	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{
+		Rates: []int64{300}, Bursts: []int64{100}, Pairs: [][2]int64{{60, 4}},
+	})
+	require.NoError(t, err)
+	require.Len(t, r.Cells, 2)
+	require.Zero(t, r.Cells[0].Rejected)
+	require.EqualValues(t, 1, r.Cells[1].RejectedRate)
+	require.Zero(t, r.Cells[1].RejectedConcurrency)
+}

@@ -96,7 +96,7 @@ func TestWilson(t *testing.T) {
 		{0, 10, 0, 0.2775},
 		{10, 10, 0.7225, 1},
 	} {
-		got := wilson(c.k, c.n)
+		got := Wilson(c.k, c.n)
 		require.InDelta(t, c.low, got[0], 0.00005)
 		require.InDelta(t, c.high, got[1], 0.00005)
 	}

@@ -30,6 +30,7 @@ type Question struct {
 	Rates       []int64 // requests per minute
 	Bursts      []int64
 	Concurrency []int64
+	Pairs       [][2]int64 // further rates, each with a burst; replayed without concurrency
 }
 
 // ErrNoAllowance says that a log records no allowances and none was asked for.
@@ -79,10 +80,7 @@ type cell struct {
 }
 
 func (q Question) cells() ([]cell, error) {
-	switch {
-	case len(q.Rates) == 0 && len(q.Bursts) == 0 && len(q.Concurrency) == 0:
-		return nil, nil
-	case len(q.Rates) == 0 || len(q.Bursts) == 0:
+	if grid := len(q.Rates) + len(q.Bursts) + len(q.Concurrency); grid > 0 && (len(q.Rates) == 0 || len(q.Bursts) == 0) {
 		return nil, errors.New("a rate and a burst are needed together")
 	}
 	caps := q.Concurrency
@@ -92,20 +90,39 @@ func (q Question) cells() ([]cell, error) {
 	var cells []cell
 	for _, rate := range q.Rates {
 		for _, burst := range q.Bursts {
-			for _, limit := range caps {
-				c := cell{Cell: record.Cell{Rate: rate, Burst: burst, Concurrency: limit}}
-				if len(q.Concurrency) == 0 {
-					limit = 1 // nothing is ever in flight, so it cannot bind
-				}
-				var err error
-				if c.allowance, err = policy.NewAllowance(rate, burst, limit); err != nil {
+			for _, concurrency := range caps {
+				c, err := newCell(rate, burst, concurrency)
+				if err != nil {
 					return nil, err
 				}
 				cells = append(cells, c)
 			}
 		}
 	}
+	for _, pair := range q.Pairs {
+		c, err := newCell(pair[0], pair[1], 0)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
 	return cells, nil
+}
+
+// newCell takes 0 for a concurrency that is not asked for.
+func newCell(rate, burst, concurrency int64) (c cell, err error) {
+	c.Cell = record.Cell{Rate: rate, Burst: burst, Concurrency: concurrency}
+	c.allowance, err = policy.NewAllowance(rate, burst, max(concurrency, 1))
+	return c, err
+}
+
+// decide takes the decisions of one series. Where concurrency is not asked for
+// nothing is ever in flight, so no cap can bind.
+func (c cell) decide(s series) outcome {
+	if c.Concurrency == 0 {
+		s.holds = nil
+	}
+	return s.decide(c.allowance)
 }
 
 func noAttempts(log *accesslog.Log) error {
@@ -121,9 +138,9 @@ func whatIf(result *record.Replay, pools *pools, cells []cell, q Question) {
 	peaks := make([][]int64, len(q.Rates))
 	for pool := range pools.each() {
 		for i, c := range cells {
-			all[i].add(pool.id, pool.all.decide(c.allowance))
+			all[i].add(pool.id, c.decide(pool.all))
 			if result.AlreadyRefused > 0 {
-				kept[i].add(pool.id, pool.kept.decide(c.allowance))
+				kept[i].add(pool.id, c.decide(pool.kept))
 			}
 		}
 		for i, rate := range q.Rates {

@@ -47,9 +47,9 @@ func (t *tally) summary(p *pools) record.Rejections {
 	}
 	r.RejectedShare = float64(r.Rejected) / float64(t.attempts)
 	r.UsersAffectedShare = float64(t.affected) / float64(t.users)
-	r.UsersAffected95 = wilson(t.affected, t.users)
+	r.UsersAffected95 = Wilson(t.affected, t.users)
 	r.UsersOKShare = float64(t.ok) / float64(t.users)
-	r.UsersOK95 = wilson(t.ok, t.users)
+	r.UsersOK95 = Wilson(t.ok, t.users)
 	if t.top > 0 {
 		r.TopShare = float64(t.top) / float64(r.Rejected)
 		r.TopRank = p.rank(t.topPool)
@@ -57,8 +57,8 @@ func (t *tally) summary(p *pools) record.Rejections {
 	return r
 }
 
-// wilson is Wilson's 95 % interval of a share of k in n, for n > 0.
-func wilson(k, n int) [2]float64 {
+// Wilson is Wilson's 95 % interval of a share of k in n, for n > 0.
+func Wilson(k, n int) [2]float64 {
 	const z = 1.959963984540054
 	share, size := float64(k)/float64(n), float64(n)
 	centre := share + z*z/(2*size)
