@@ -167,8 +167,8 @@ func BenchmarkFlood(b *testing.B) {
 					idle++
 				}
 			}
-			b.ReportMetric(float64(active), "active-forgotten-%")
-			b.ReportMetric(float64(idle), "idle-forgotten-%")
+			b.ReportMetric(float64(active)/(drained/2)*100, "active-forgotten-%")
+			b.ReportMetric(float64(idle)/(drained/2)*100, "idle-forgotten-%")
 		})
 	}
 }
