@@ -42,6 +42,7 @@ func storeys() [][]string {
 		},
 		2: {
 			"conformance/steps",
+			"loadgen/attack",
 			"reference/apilog", "reference/httpapi", "reference/invoice",
 			"reference/limiter/limitertest", "reference/store/memory",
 			"reports/replay",

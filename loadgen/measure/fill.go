@@ -9,11 +9,10 @@ import (
 )
 
 // Fill writes what was measured into a record: plans, users, and what the meter
-// knows of the generator. The run is over.
-func (m *Meter) Fill(r *record.Run) error {
+// knows of the generator. End is when the run was over.
+func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.ActualMS = m.totals.last.Milliseconds()
 	r.Generator.Results, r.Generator.Attempts = m.totals.results, m.totals.attempts
 	var err error
 	if r.Generator.Lag, err = m.lag.whole(); err != nil {
@@ -25,7 +24,7 @@ func (m *Meter) Fill(r *record.Run) error {
 		}
 	}
 	for i := range m.users {
-		m.users[i].finish(m.judges[i].Verdicts(), m.plans[m.planOf[i]], m.totals.last)
+		m.users[i].finish(m.judges[i].Verdicts(), m.plans[m.planOf[i]], end)
 		r.Users = append(r.Users, m.users[i].RunUser)
 	}
 	for _, p := range m.plans {

@@ -80,8 +80,7 @@ type times struct{ fromDue, fromSend latency }
 
 type totals struct {
 	results, attempts int64
-	noWait            int64         // 429s without a Retry-After that can be obeyed
-	last              time.Duration // when the last answer came
+	noWait            int64 // 429s without a Retry-After that can be obeyed
 }
 
 // NewMeter is the meter of a run by these users, who are known by their place in
@@ -150,7 +149,6 @@ func (m *Meter) Answered(a Answer) {
 	m.lag.record(a.Sent - a.Due)
 	m.totals.results++
 	m.totals.attempts += int64(a.Attempts)
-	m.totals.last = max(m.totals.last, a.Done)
 	if a.NoWait {
 		m.totals.noWait++
 	}

@@ -14,7 +14,7 @@ type Run struct {
 	Started     time.Time   `json:"started"`
 	Interrupted bool        `json:"interrupted"` // stopped from outside; everything up to then is here
 	PlannedMS   int64       `json:"planned_ms"`  // the scenario's duration
-	ActualMS    int64       `json:"actual_ms"`   // until the last answer
+	ActualMS    int64       `json:"actual_ms"`   // until the last answer, or until it was cut off
 	Scenario    RunScenario `json:"scenario"`
 	Target      RunTarget   `json:"target"`
 	Plans       []RunPlan   `json:"plans"` // in the scenario's order

@@ -1,0 +1,220 @@
+// Package attack sends the load: one vegeta attack for all users, whatever their
+// number. A pacer of ours hands out slots when they are due, a targeter takes
+// them off a queue, and a round tripper of ours sends them with the user's key
+// and notes when the first byte left and when the answer was there.
+//
+// Most callers make a [New] attack, watch its [Attack.Meter], and [Attack.Run] it
+// once.
+//
+// Every slot keeps its due time. One that is late by more than [MostLate] is
+// dropped and counted, never sent in a bunch with others: first when its turn
+// comes, and again when it had to wait for a worker. So
+//
+//	planned = sent + dropped + held off + unsent
+//
+// to the unit, however the run ends. Workers are capped by Little's law: as many
+// requests are in flight as arrive while one is answered, so for answers that
+// take up to [Foreseen] the cap is the rate times that, and on top of it whatever
+// is due at one instant. A target that is slower than that meets the cap; what is
+// dropped then is counted as the target's doing.
+//
+// Requests are HTTP/1.1 over kept connections. Nothing is sent twice by intent,
+// no redirect is followed, no proxy of the environment is used. A user is known
+// to vegeta by a number in a URL fragment that never leaves the process; keys
+// come in only where a request is written, so no error or result can hold one.
+package attack
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+
+	"github.com/invoicespec/brimline/loadgen/arrival"
+	"github.com/invoicespec/brimline/loadgen/measure"
+	"github.com/invoicespec/brimline/loadgen/traffic"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// The times of an attack.
+const (
+	MostLate = 100 * time.Millisecond // a slot that is later is dropped
+	Foreseen = time.Second            // answers up to this slow do not meet the cap on workers
+	Timeout  = 30 * time.Second       // of one request
+	Drain    = time.Second            // after an interruption answers are waited for so long
+)
+
+// Bounds of the workers.
+const (
+	fewestWorkers = 16
+	mostWorkers   = 2000
+)
+
+// Config is what to send.
+type Config struct {
+	Members   []traffic.Member // recruited
+	Duration  time.Duration
+	Seed      int64
+	Operation Operation
+	Transport http.RoundTripper // must report to net/http/httptrace; nil: over the network
+}
+
+// Attack is one run. It can be run once.
+type Attack struct {
+	Meter *measure.Meter
+
+	config  Config
+	workers int
+	started time.Time
+	slots   *slots
+	holdOff []atomic.Int64 // by user: no request that is due before this, in nanoseconds
+}
+
+// New prepares an attack.
+func New(c Config) (*Attack, error) {
+	if err := c.Operation.prepare(); err != nil {
+		return nil, err
+	}
+	a := &Attack{config: c, workers: workers(c.Members), holdOff: make([]atomic.Int64, len(c.Members))}
+	a.slots = newSlots(a.workers)
+	subjects := make([]measure.Subject, len(c.Members))
+	for i, m := range c.Members {
+		subjects[i] = measure.Subject{
+			Name: m.Name, Plan: m.Plan, Population: m.Population, Allowance: m.Allowance, Rested: m.Rested, Planned: m.Planned,
+		}
+	}
+	a.Meter = measure.NewMeter(subjects, a.now)
+	return a, nil
+}
+
+// workers is the cap on requests in flight.
+func workers(members []traffic.Member) int {
+	perSecond, together := 0.0, int64(0)
+	for _, m := range members {
+		perSecond += m.Process.PerMinute() / 60
+		if n := m.Process.Together(); n > 1 {
+			together += n
+		}
+	}
+	n := math.Ceil(perSecond*Foreseen.Seconds()) + float64(together)
+	return int(min(max(n, fewestWorkers), mostWorkers))
+}
+
+// now is the time since the run began.
+func (a *Attack) now() time.Duration { return time.Since(a.started) }
+
+// Run sends until the scenario is over or ctx is done; then it waits for the
+// answers that are still to come, after an interruption no longer than [Drain].
+// The record has everything but what is known without running: schema, version,
+// scenario and target.
+func (a *Attack) Run(ctx context.Context) (record.Run, error) {
+	c := a.config
+	schedules := make([]*arrival.Schedule, len(c.Members))
+	for i, m := range c.Members {
+		schedules[i] = m.Process.Schedule(c.Seed, m.Name)
+	}
+	timeline := arrival.NewTimeline(schedules, c.Duration)
+
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	t := &transport{attack: a, base: c.Transport, stop: ctx.Done(), requests: requests}
+	if t.base == nil {
+		network := newNetwork(a.workers, &t.connections)
+		defer network.CloseIdleConnections()
+		t.base = network
+	}
+	before := usageNow()
+	a.started = time.Now()
+	defer cutLater(ctx, requests, cut)()
+	p := &pacer{attack: a, timeline: timeline, stop: ctx.Done()}
+	attacker := vegeta.NewAttacker(
+		vegeta.Client(&http.Client{Transport: t}),
+		vegeta.Redirects(vegeta.NoFollow),
+		vegeta.Workers(uint64(a.workers)),
+		vegeta.MaxWorkers(uint64(a.workers)),
+		vegeta.MaxBody(0),
+	)
+	for result := range attacker.Attack(a.slots.target, p, 0, "") {
+		s := a.slots.of(result.URL)
+		a.count(s)
+		a.slots.free(s)
+	}
+	end, interrupted := a.now(), ctx.Err() != nil
+	for {
+		_, user, ok := timeline.Next()
+		if !ok {
+			break
+		}
+		a.Meter.Unsent(user)
+	}
+
+	r := record.Run{
+		Started: a.started.UTC(), Interrupted: interrupted,
+		PlannedMS: c.Duration.Milliseconds(), ActualMS: end.Milliseconds(),
+	}
+	r.Generator = before.since()
+	r.Generator.Workers, r.Generator.WorkersReached = int64(a.workers), p.reached
+	r.Generator.Connections = t.connections.Load()
+	if err := a.Meter.Fill(&r, end); err != nil {
+		return record.Run{}, err
+	}
+	r.Limits = a.Meter.Limits(r)
+	return r, nil
+}
+
+// count tells the meter what became of a slot.
+func (a *Attack) count(s *slot) {
+	switch s.fate {
+	case sent:
+		a.Meter.Answered(s.answer)
+	case late:
+		a.Meter.Dropped(s.user, s.due, true)
+	case heldOff:
+		a.Meter.HeldOff(s.user, s.due)
+	case unsent:
+		a.Meter.Unsent(s.user)
+	}
+}
+
+// held reports whether a user who obeys does not ask now.
+func (a *Attack) held(user int, due time.Duration) bool { return a.holdOff[user].Load() > int64(due) }
+
+// cutLater gives answers a little time after ctx is done. The caller ends it.
+func cutLater(ctx, requests context.Context, cut context.CancelFunc) (end func()) {
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(Drain)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cut()
+		case <-requests.Done():
+		}
+	})
+	return func() { stop() }
+}
+
+// usage is what the process has used so far.
+type usage struct {
+	cpu time.Duration
+	gc  time.Duration
+}
+
+func usageNow() usage {
+	var s debug.GCStats
+	debug.ReadGCStats(&s)
+	return usage{cpu: cpuTime(), gc: s.PauseTotal}
+}
+
+func (u usage) since() record.Generator {
+	now := usageNow()
+	return record.Generator{
+		CPUSeconds: (now.cpu - u.cpu).Seconds(),
+		GCPauseMS:  float64((now.gc - u.gc).Microseconds()) / 1000,
+		CPUs:       runtime.GOMAXPROCS(0),
+	}
+}
