@@ -45,7 +45,7 @@ func TestStallOnOurSideIsNotCaughtUp(t *testing.T) {
 			gaps = append(gaps, now-last)
 			last = now
 		}
-		s := a.Meter.Snapshot()
+		s := a.Meter.Snapshot()[0]
 		require.EqualValues(t, 39, s.Dropped, "50 were missed, and 100 ms of them could still be sent")
 		require.Zero(t, s.DroppedBusy)
 		require.EqualValues(t, 961, len(gaps))

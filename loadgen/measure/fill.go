@@ -93,24 +93,9 @@ func (u *user) finish(v Verdicts, p *plan, end time.Duration) {
 	p.Missing += v.Missing
 }
 
-// Snapshot is how far a run is.
-type Snapshot struct {
-	record.Slots
-	Rows []Row // by plan, in the scenario's order
-}
-
-// Row is the state of one plan.
-type Row struct {
-	Plan                                              string
-	Users                                             int64
-	Sent, Admitted, RejectedRate, RejectedConcurrency int64
-	Undue, Missing                                    int64
-	Admission                                         record.Quantiles // of admitted requests, from due, without histogram
-}
-
-// Snapshot is the state now. It asks every judge, so ask it a few times a second
-// at most.
-func (m *Meter) Snapshot() Snapshot {
+// Snapshot is the plans as they stand now, without histograms and seconds. It
+// asks every judge, so call it a few times a second at most.
+func (m *Meter) Snapshot() []record.RunPlan {
 	verdicts := make([]Verdicts, len(m.plans))
 	for i, j := range m.judges {
 		v, sum := j.Verdicts(), &verdicts[m.planOf[i]]
@@ -119,24 +104,18 @@ func (m *Meter) Snapshot() Snapshot {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var s Snapshot
+	plans := make([]record.RunPlan, len(m.plans))
 	for i, p := range m.plans {
-		s.Planned += p.Planned
-		s.Offered += p.Offered
-		s.Sent += p.Sent
-		s.Dropped += p.Dropped
-		s.DroppedBusy += p.DroppedBusy
-		s.HeldOff += p.HeldOff
-		s.Unsent += p.Unsent
-		row := Row{
-			Plan: p.Plan, Users: p.Users,
-			Sent: p.Sent, Admitted: p.Admitted, RejectedRate: p.RejectedRate, RejectedConcurrency: p.RejectedConcurrency,
-			Undue: verdicts[i].Rate.Undue + verdicts[i].Concurrency.Undue, Missing: verdicts[i].Missing,
+		plans[i] = p.RunPlan
+		plans[i].RateJudged, plans[i].ConcurrencyJudged = verdicts[i].Rate, verdicts[i].Concurrency
+		plans[i].Missing = verdicts[i].Missing
+		for _, outcome := range record.Outcomes() {
+			if t := p.times[outcome]; t != nil {
+				plans[i].Latency = append(plans[i].Latency, record.RunLatency{
+					Outcome: outcome, FromDue: t.fromDue.quantiles(), FromSend: t.fromSend.quantiles(),
+				})
+			}
 		}
-		if t := p.times[record.OutcomeAdmitted]; t != nil {
-			row.Admission = t.fromDue.quantiles()
-		}
-		s.Rows = append(s.Rows, row)
 	}
-	return s
+	return plans
 }

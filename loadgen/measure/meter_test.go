@@ -67,7 +67,7 @@ func TestAnyRunAddsUp(t *testing.T) {
 			}
 		}
 		s := m.Snapshot()
-		require.Equal(t, s.Planned, s.Offered+left[0]+left[1]+left[2])
+		require.Equal(t, s[0].Planned+s[1].Planned, s[0].Offered+s[1].Offered+left[0]+left[1]+left[2])
 		for user, n := range left {
 			for range n {
 				m.Unsent(user)
@@ -78,9 +78,11 @@ func TestAnyRunAddsUp(t *testing.T) {
 		require.NoError(t, r.Check())
 		require.Len(t, r.Plans, 2)
 		require.EqualValues(t, 2, r.Plans[0].Users)
-		for i, row := range s.Rows {
-			require.Equal(t, r.Plans[i].Admitted, row.Admitted)
-			require.Equal(t, r.Plans[i].RateJudged.Undue+r.Plans[i].ConcurrencyJudged.Undue, row.Undue)
+		for i, p := range s {
+			require.Equal(t, r.Plans[i].Admitted, p.Admitted)
+			require.Equal(t, r.Plans[i].RateJudged, p.RateJudged)
+			require.Equal(t, r.Plans[i].ConcurrencyJudged, p.ConcurrencyJudged)
+			require.Len(t, p.Latency, len(r.Plans[i].Latency))
 		}
 		require.NotEmpty(t, m.Limits(r))
 	})
@@ -119,7 +121,7 @@ func TestQuantilesAscend(t *testing.T) {
 		for _, v := range values {
 			m.Answered(measure.Answer{Done: time.Duration(v), Outcome: record.OutcomeAdmitted, Attempts: 1})
 		}
-		q := m.Snapshot().Rows[0].Admission
+		q := m.Snapshot()[0].Latency[0].FromDue
 		require.True(t, slices.IsSorted([]int64{q.MinUS, q.P50US, q.P90US, q.P95US, q.P99US, q.P999US, q.MaxUS}), "%+v", q)
 
 		var r record.Run
