@@ -28,7 +28,7 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 				Finding: record.Finding{
 					Clause: clause, Step: s.step, Field: f.Field,
 					Expected: f.Expected, Ground: f.Ground, Got: f.Got, Consequence: f.Consequence,
-					Exchange: e.Curl, Answer: answerText(e.Exchange),
+					Exchange: e.Curl, Answer: s.Mask(answerText(e.Exchange)),
 				},
 				who:    e.who,
 				bucket: ofBucket(f.Clause),
