@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -32,7 +33,7 @@ func Conformance(w io.Writer, c record.Conformance) error {
 // reach says how much of the contract the run could see.
 func reach(c record.Conformance) string {
 	seen := len(c.Clauses) - c.Counts.NotRun
-	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", seen, len(c.Clauses), count(c.Charged, "operation"))
+	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", seen, len(c.Clauses), figure.Count(c.Charged, "operation"))
 	if len(c.Selected) > 0 {
 		text = strings.Join(c.Selected, ", ") + ": " + text
 	}
@@ -172,11 +173,4 @@ func tookText(ms int64) string {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-}
-
-func count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(n) + " " + noun + "s"
 }

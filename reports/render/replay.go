@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -34,17 +35,17 @@ func replayLog(b *strings.Builder, r record.Replay) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("lines", "%s: %s entries%s", grouped(l.Lines), grouped(l.Entries), dropped(l))
+	line("lines", "%s: %s entries%s", figure.Grouped(l.Lines), figure.Grouped(l.Entries), dropped(l))
 	if kept := keptOddly(l); kept != "" {
 		line("kept", "%s", kept)
 	}
-	line("clients", "%s, %.1f entries each, worth %.2f equal ones (Kish); the busiest made %s", grouped(int64(l.Clients)),
+	line("clients", "%s, %.1f entries each, worth %.2f equal ones (Kish); the busiest made %s", figure.Grouped(int64(l.Clients)),
 		l.EntriesPerClient, l.EffectiveClients, percent(share(l.BusiestEntries, l.Entries)))
 	const date = "2006-01-02 15:04:05"
 	line("span", "%s to %s UTC, %s; largest gap %s", l.First.Format(date), l.Last.Format(date),
 		length(l.Last.Sub(l.First).Seconds()), length(l.LargestGap))
 	line("stamps", "of %s, %s back in time; %s share their second with another, at most %d in one", resolution(l.ResolutionMicros),
-		count(l.BackwardSteps, "step"), percent(l.TieShare), l.MostPerSecond)
+		figure.Count(l.BackwardSteps, "step"), percent(l.TieShare), l.MostPerSecond)
 	line("minutes", "%s of the entries in the fullest minute of the hour", percent(l.ConstantMinute))
 	line("status", "%s", countList(l.Statuses))
 	line("methods", "%s", countList(l.Methods))
@@ -74,7 +75,7 @@ func dropped(l record.LogQuality) string {
 	if len(l.Dropped) == 0 {
 		return ", none dropped"
 	}
-	return fmt.Sprintf(", %s dropped (%s)", grouped(l.Lines-l.Entries), countList(l.Dropped))
+	return fmt.Sprintf(", %s dropped (%s)", figure.Grouped(l.Lines-l.Entries), countList(l.Dropped))
 }
 
 func keptOddly(l record.LogQuality) string {
@@ -87,43 +88,43 @@ func keptOddly(l record.LogQuality) string {
 		{l.Lists, "with a list of addresses"}, {l.Named, "with a user's name"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, grouped(p.n)+" "+p.what)
+			parts = append(parts, figure.Grouped(p.n)+" "+p.what)
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
 func attempts(r record.Replay) string {
-	text := grouped(r.Attempts)
+	text := figure.Grouped(r.Attempts)
 	if r.Users > 0 {
-		text += " by " + count(int64(r.Users), "user")
+		text += " by " + figure.Count(int64(r.Users), "user")
 	}
 	if r.Scope != "" {
 		text += " below " + plainText(r.Scope)
 	}
 	if len(r.NotAttempts) > 0 {
-		text += fmt.Sprintf("; %s entries are none (%s)", grouped(r.Entries-r.Attempts), countList(r.NotAttempts))
+		text += fmt.Sprintf("; %s entries are none (%s)", figure.Grouped(r.Entries-r.Attempts), countList(r.NotAttempts))
 	}
 	if r.AlreadyRefused > 0 {
-		text += fmt.Sprintf("; %s were refused with a 429 at the time", grouped(r.AlreadyRefused))
+		text += fmt.Sprintf("; %s were refused with a 429 at the time", figure.Grouped(r.AlreadyRefused))
 	}
 	return text
 }
 
 func replayAgreement(b *strings.Builder, a record.Agreed) {
-	fmt.Fprintf(b, "\n%s of %s come out as recorded, in outcome and exact level", grouped(a.Agreed), count(a.Compared, "decision"))
+	fmt.Fprintf(b, "\n%s of %s come out as recorded, in outcome and exact level", figure.Grouped(a.Agreed), figure.Count(a.Compared, "decision"))
 	if a.Runs > 1 {
 		fmt.Fprintf(b, " (%d server processes)", a.Runs)
 	}
 	b.WriteString("\n")
 	if a.Missing > 0 {
-		fmt.Fprintf(b, "  missing   %s decisions are not in the log\n", grouped(a.Missing))
+		fmt.Fprintf(b, "  missing   %s decisions are not in the log\n", figure.Grouped(a.Missing))
 	}
 	if a.Untold > 0 {
-		fmt.Fprintf(b, "  untold    %s come out differently, but the missing decisions may be the reason\n", grouped(a.Untold))
+		fmt.Fprintf(b, "  untold    %s come out differently, but the missing decisions may be the reason\n", figure.Grouped(a.Untold))
 	}
 	if f := a.First; f != nil {
-		fmt.Fprintf(b, "  differs   %s; the first is request %s, decision %d\n", grouped(a.Disagreed), plainText(f.RequestID), f.Order)
+		fmt.Fprintf(b, "  differs   %s; the first is request %s, decision %d\n", figure.Grouped(a.Disagreed), plainText(f.RequestID), f.Order)
 		fmt.Fprintf(b, "  grounds   %s\n", f.Grounds)
 		fmt.Fprintf(b, "  recorded  %s\n", decision(f.Recorded))
 		fmt.Fprintf(b, "  decided   %s\n", decision(f.Decided))
@@ -131,7 +132,7 @@ func replayAgreement(b *strings.Builder, a record.Agreed) {
 }
 
 func decision(d record.Decision) string {
-	return fmt.Sprintf("%s, %s units left (60,000,000 are one token)", d.Outcome, grouped(d.Level))
+	return fmt.Sprintf("%s, %s units left (60,000,000 are one token)", d.Outcome, figure.Grouped(d.Level))
 }
 
 func resolution(micros int64) string {
@@ -162,20 +163,12 @@ func length(seconds float64) string {
 func countList(list []record.Count) string {
 	parts := make([]string, len(list))
 	for i, c := range list {
-		parts[i] = grouped(c.N) + " × " + c.Name
+		parts[i] = figure.Grouped(c.N) + " × " + c.Name
 	}
 	return strings.Join(parts, ", ")
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
-
-// grouped is n with commas between thousands.
-func grouped(n int64) string {
-	if n < 1000 {
-		return strconv.FormatInt(n, 10)
-	}
-	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
-}
 
 // plainText quotes what a terminal might take for more than text.
 func plainText(s string) string {

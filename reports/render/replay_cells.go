@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -18,11 +19,11 @@ func replayCells(b *strings.Builder, r record.Replay) {
 	}
 	if rates, bursts := axes(cells); len(rates) > 1 && len(bursts) > 1 && len(rates)*len(bursts) == len(cells) {
 		replayGrid(b, cells, len(bursts), "rejected / users affected", func(c record.Cell) string {
-			return fmt.Sprintf("%s / %s", grouped(c.Rejected), grouped(int64(c.UsersAffected)))
+			return fmt.Sprintf("%s / %s", figure.Grouped(c.Rejected), figure.Grouped(int64(c.UsersAffected)))
 		})
 		if r.AlreadyRefused > 0 {
 			replayGrid(b, cells, len(bursts), "the same without the attempts that were refused at the time", func(c record.Cell) string {
-				return fmt.Sprintf("%s / %s", grouped(c.WithoutRefused.Rejected), grouped(int64(c.WithoutRefused.UsersAffected)))
+				return fmt.Sprintf("%s / %s", figure.Grouped(c.WithoutRefused.Rejected), figure.Grouped(int64(c.WithoutRefused.UsersAffected)))
 			})
 		}
 		replayGrid(b, cells, len(bursts), "users OK: fewer than 0.1 % of their attempts rejected (lower bound at 95 %)", func(c record.Cell) string {
@@ -74,17 +75,17 @@ func replayRows(b *strings.Builder, cells []record.Cell, refused bool) {
 		}
 	}
 	if asked {
-		column("per minute", func(c record.Cell) string { return grouped(c.Rate) })
-		column("burst", func(c record.Cell) string { return grouped(c.Burst) })
+		column("per minute", func(c record.Cell) string { return figure.Grouped(c.Rate) })
+		column("burst", func(c record.Cell) string { return figure.Grouped(c.Burst) })
 	}
 	if asked && concurrency {
-		column("concurrency", func(c record.Cell) string { return grouped(c.Concurrency) })
+		column("concurrency", func(c record.Cell) string { return figure.Grouped(c.Concurrency) })
 	}
 	if concurrency {
-		column("429 rate", func(c record.Cell) string { return grouped(c.RejectedRate) })
-		column("429 conc.", func(c record.Cell) string { return grouped(c.RejectedConcurrency) })
+		column("429 rate", func(c record.Cell) string { return figure.Grouped(c.RejectedRate) })
+		column("429 conc.", func(c record.Cell) string { return figure.Grouped(c.RejectedConcurrency) })
 	} else {
-		column("rejected", func(c record.Cell) string { return grouped(c.Rejected) })
+		column("rejected", func(c record.Cell) string { return figure.Grouped(c.Rejected) })
 	}
 	column("share", func(c record.Cell) string { return fmt.Sprintf("%.2f %%", 100*c.RejectedShare) })
 	column("users affected [95 %]", func(c record.Cell) string {
@@ -99,7 +100,7 @@ func replayRows(b *strings.Builder, cells []record.Cell, refused bool) {
 	})
 	if refused && cells[0].WithoutRefused != nil {
 		column("without past 429s", func(c record.Cell) string {
-			return fmt.Sprintf("%s / %s", grouped(c.WithoutRefused.Rejected), grouped(int64(c.WithoutRefused.UsersAffected)))
+			return fmt.Sprintf("%s / %s", figure.Grouped(c.WithoutRefused.Rejected), figure.Grouped(int64(c.WithoutRefused.UsersAffected)))
 		})
 	}
 	b.WriteString("\n")
@@ -119,7 +120,7 @@ func replayNeeds(b *strings.Builder, needs []record.Needs) {
 	}
 	rows := [][]string{{"per minute", "p50", "p90", "p95", "p99", "max"}}
 	for _, n := range needs {
-		row := []string{grouped(n.Rate)}
+		row := []string{figure.Grouped(n.Rate)}
 		for _, x := range []float64{n.P50, n.P90, n.P95, n.P99, n.Max} {
 			row = append(row, strconv.FormatFloat(x, 'f', 2, 64))
 		}
@@ -130,7 +131,7 @@ func replayNeeds(b *strings.Builder, needs []record.Needs) {
 }
 
 func interval(n int, share float64, i [2]float64) string {
-	return fmt.Sprintf("%s = %.2f %% [%.2f–%.2f]", grouped(int64(n)), 100*share, 100*i[0], 100*i[1])
+	return fmt.Sprintf("%s = %.2f %% [%.2f–%.2f]", figure.Grouped(int64(n)), 100*share, 100*i[0], 100*i[1])
 }
 
 // writeColumns writes rows with every column flush right.
