@@ -13,7 +13,7 @@ check() { # check NAME ADVICE COMMAND...
     return
   fi
   echo "FAIL  $name: $advice"
-  head -n 40 <<<"$out"
+  grep -v '^go: downloading' <<<"$out" | head -n 40
   failed=1
 }
 
