@@ -173,7 +173,7 @@ func (a *Attack) count(s *slot) {
 	case sent:
 		a.Meter.Answered(s.answer)
 	case late:
-		a.Meter.Dropped(s.user, s.due, true)
+		a.Meter.Dropped(s.user, s.due, s.busy)
 	case heldOff:
 		a.Meter.HeldOff(s.user, s.due)
 	case unsent:

@@ -36,7 +36,7 @@ func (p *pacer) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 		case a.now()-due > MostLate:
 			a.Meter.Dropped(user, due, p.busy)
 		default:
-			p.busy = a.slots.push(user, due) > int64(a.workers)
+			p.busy = a.slots.push(user, due)
 			if p.busy {
 				p.reached++
 			}

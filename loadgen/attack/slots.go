@@ -17,7 +17,7 @@ type fate uint8
 
 const (
 	unsent  fate = iota // the run's end came before
-	late                // waited for a worker too long
+	late                // came to a worker too late
 	heldOff             // its user began to obey a Retry-After meanwhile
 	sent
 )
@@ -28,6 +28,7 @@ type slot struct {
 	url    string // carries the place, in a fragment
 	user   int
 	due    time.Duration
+	busy   bool // every worker was waiting for an answer when it was handed over
 	fate   fate
 	answer measure.Answer // if it was sent
 }
@@ -35,8 +36,9 @@ type slot struct {
 // slots are those on their way: at most one for each worker, one whose result is
 // being read, and one in the queue. They are used again and again.
 type slots struct {
-	queue chan *slot // first in, first out; never full
-	inUse atomic.Int64
+	queue   chan *slot // first in, first out; never full
+	workers int64
+	inUse   atomic.Int64
 
 	mu    sync.Mutex
 	all   []*slot
@@ -44,11 +46,11 @@ type slots struct {
 }
 
 func newSlots(workers int) *slots {
-	return &slots{queue: make(chan *slot, workers+2)}
+	return &slots{queue: make(chan *slot, workers+2), workers: int64(workers)}
 }
 
-// push puts a slot into the queue and says how many are on their way now.
-func (s *slots) push(user int, due time.Duration) int64 {
+// push puts a slot into the queue and says whether every worker is busy.
+func (s *slots) push(user int, due time.Duration) (busy bool) {
 	s.mu.Lock()
 	if len(s.spare) == 0 {
 		place := len(s.all)
@@ -60,10 +62,10 @@ func (s *slots) push(user int, due time.Duration) int64 {
 	s.spare = s.spare[:last]
 	s.mu.Unlock()
 
-	*next = slot{place: next.place, url: next.url, user: user, due: due}
-	n := s.inUse.Add(1)
+	busy = s.inUse.Add(1) > s.workers
+	*next = slot{place: next.place, url: next.url, user: user, due: due, busy: busy}
 	s.queue <- next
-	return n
+	return busy
 }
 
 // target is vegeta's targeter. The pacer has pushed before a worker asks, so it

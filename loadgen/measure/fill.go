@@ -13,6 +13,7 @@ import (
 func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	r.Plans, r.Users = []record.RunPlan{}, []record.RunUser{}
 	r.Generator.Results, r.Generator.Attempts = m.totals.results, m.totals.attempts
 	var err error
 	if r.Generator.Lag, err = m.lag.whole(); err != nil {
@@ -35,6 +36,7 @@ func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 
 // finish turns the plan's working figures into those of its record.
 func (p *plan) finish() error {
+	p.OtherStatuses, p.TransportErrors, p.Latency = []record.Count{}, []record.Count{}, []record.RunLatency{} // lists, even if empty
 	for _, status := range sorted(p.statuses) {
 		p.OtherStatuses = append(p.OtherStatuses, record.Count{Name: strconv.Itoa(status), N: p.statuses[status]})
 	}

@@ -165,6 +165,24 @@ func (j *Judge) above(x *Exchange) int64 {
 	return x.high.until(x.end, j.rate, j.full).most(j.rate)
 }
 
+// left is the highest level that can be left where the exchange ends, once every
+// request that overlaps it has had its token: below one token, no other order of
+// decisions would have let more of them through.
+func (j *Judge) left(x *Exchange) int64 {
+	l := j.high
+	for _, w := range j.window {
+		switch {
+		case w.began > x.ended:
+		case w.ended < x.began:
+			l = j.cross(l, w)
+		case w.kind.takes() && !w.missing:
+			l = l.until(w.begin, j.rate, j.full)
+			l.units -= token
+		}
+	}
+	return l.until(x.end, j.rate, j.full).most(j.rate)
+}
+
 // below is the lowest, once all that overlaps the exchange has ended.
 func (j *Judge) below(x *Exchange) int64 {
 	return x.low.least(j.rate) - (x.before+x.during)*token
@@ -250,7 +268,7 @@ func (j *Judge) judge(x *Exchange) {
 	var undue, due bool
 	if x.kind == RefusedRate {
 		count = &j.verdicts.Rate
-		undue, due = j.below(x) >= token, j.above(x) < token
+		undue, due = j.below(x) >= token, j.left(x) < token
 	} else {
 		count = &j.verdicts.Concurrency
 		undue, due = x.holders < j.cap, x.through >= j.cap

@@ -235,21 +235,24 @@ func TestWrongServersAreAccused(t *testing.T) {
 	}
 }
 
-// TestOverlapDecidesNothingButSums: of requests that all overlap nobody can say
-// which came first, but if fewer passed than there were tokens, each rejection
-// was undue.
-func TestOverlapDecidesNothingButSums(t *testing.T) {
+// TestOverlapIsJudgedBySums: of requests that all overlap nobody can say which
+// came first. If as many passed as there were tokens, no order would have let
+// more through; if fewer did, each rejection was undue.
+func TestOverlapIsJudgedBySums(t *testing.T) {
 	a := oracle.Allowance{RequestsPerMinute: 60, Burst: 5, Concurrency: 10}
 	for name, c := range map[string]struct {
 		passed, refused int
+		rested          bool
 		want            record.Judged
 	}{
-		"the whole burst passed": {5, 3, record.Judged{Undecided: 3}},
-		"one was kept back":      {4, 3, record.Judged{Undue: 3}},
+		"the whole burst passed":                  {5, 3, true, record.Judged{Due: 3}},
+		"the whole burst passed, past not known":  {5, 3, false, record.Judged{Due: 3}},
+		"one was kept back":                       {4, 3, true, record.Judged{Undue: 3}},
+		"one was kept back, or was not there yet": {4, 3, false, record.Judged{Undecided: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now time.Duration
-			j := measure.NewJudge(a, true, func() time.Duration { return now })
+			j := measure.NewJudge(a, c.rested, func() time.Duration { return now })
 			var open []*measure.Exchange
 			for range c.passed + c.refused {
 				x, _ := j.Begin()
@@ -267,6 +270,50 @@ func TestOverlapDecidesNothingButSums(t *testing.T) {
 			require.Zero(t, j.Verdicts().Missing)
 		})
 	}
+}
+
+// TestWhoTookTheToken: which requests of the user explain a rejection.
+func TestWhoTookTheToken(t *testing.T) {
+	a := oracle.Allowance{RequestsPerMinute: 1, Burst: 1, Concurrency: 10}
+	type span struct {
+		begin, end time.Duration
+		kind       measure.Kind
+	}
+	// Something is always in flight, so that nothing is forgotten.
+	long := span{0, 2 * time.Hour, measure.Untouched}
+	refused := span{time.Hour, time.Hour + 10, measure.RefusedRate}
+	for name, c := range map[string]struct {
+		others []span
+		want   record.Judged
+	}{
+		"nobody":                        {nil, record.Judged{Undue: 1}},
+		"one that was over before":      {[]span{{time.Hour - 20, time.Hour - 10, measure.Passed}}, record.Judged{Due: 1}},
+		"one at the same time":          {[]span{{time.Hour - 5, time.Hour + 5, measure.Passed}}, record.Judged{Due: 1}},
+		"one that was over much before": {[]span{{time.Minute, 2 * time.Minute, measure.Passed}}, record.Judged{Undue: 1}},
+		"not one that came later":       {[]span{{time.Hour + 20, time.Hour + 30, measure.Passed}}, record.Judged{Undue: 1}},
+		"perhaps one that got lost":     {[]span{{time.Minute, 2 * time.Minute, measure.Lost}}, record.Judged{Undecided: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var now time.Duration
+			j := measure.NewJudge(a, false, func() time.Duration { return now })
+			var requests []request
+			kinds := map[time.Duration]measure.Kind{}
+			for _, s := range append(c.others, long, refused) {
+				requests = append(requests, request{begin: s.begin, end: s.end})
+				kinds[s.end] = s.kind
+			}
+			watch(j, &now, requests, func(r request) measure.Kind { return kinds[r.end] })
+			require.Equal(t, c.want, j.Verdicts().Rate)
+		})
+	}
+	t.Run("not one that came later, past not known", func(t *testing.T) {
+		var now time.Duration
+		j := measure.NewJudge(a, false, func() time.Duration { return now })
+		watch(j, &now, []request{{begin: 0, end: 100}, {begin: 1, end: 2}, {begin: 3, end: 4}}, func(r request) measure.Kind {
+			return map[time.Duration]measure.Kind{100: measure.Untouched, 2: measure.RefusedRate, 4: measure.Passed}[r.end]
+		})
+		require.Equal(t, record.Judged{Undecided: 1}, j.Verdicts().Rate)
+	})
 }
 
 // TestClocksMayRunApart: half a thousandth, either way, over a minute in which

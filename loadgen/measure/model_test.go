@@ -73,22 +73,25 @@ type request struct {
 
 func (r request) attempts() int { return max(1, len(r.decides)) }
 
+// event is something that happens at an instant.
+type event struct {
+	at time.Duration
+	do func()
+}
+
+func byTime(a, b event) int { return cmp.Compare(a.at, b.at) }
+
 // play lets a server decide and a judge watch, each in its own order of events.
 func play(m *model, j *measure.Judge, now *time.Duration, requests []request) {
-	type event struct {
-		at time.Duration
-		do func()
-	}
-	byTime := func(a, b event) int { return cmp.Compare(a.at, b.at) }
-	var server, client []event
-	kinds := make([]measure.Kind, len(requests))
-	for i, r := range requests {
-		kinds[i] = measure.Untouched
+	var server []event
+	kinds := map[time.Duration]measure.Kind{} // of answers, by when their requests began
+	for _, r := range requests {
+		kinds[r.begin] = measure.Untouched
 		for n, at := range r.decides {
 			server = append(server, event{at, func() {
 				kind := m.decide(at)
 				if n == len(r.decides)-1 { // the answer is that of the last attempt
-					kinds[i] = kind
+					kinds[r.begin] = kind
 				}
 				if kind == measure.Passed {
 					release := event{max(r.release, at), func() { m.inFlight-- }}
@@ -105,21 +108,28 @@ func play(m *model, j *measure.Judge, now *time.Duration, requests []request) {
 		next.do()
 	}
 
-	exchanges := make([]*measure.Exchange, len(requests))
-	for i, r := range requests {
-		kind := kinds[i]
+	watch(j, now, requests, func(r request) measure.Kind {
 		switch {
 		case r.lost:
-			kind = measure.Lost
+			return measure.Lost
 		case r.masked:
-			kind = measure.Unclear
+			return measure.Unclear
 		}
-		client = append(client,
+		return kinds[r.begin]
+	})
+}
+
+// watch shows a judge when requests leave and how they are answered.
+func watch(j *measure.Judge, now *time.Duration, requests []request, answer func(request) measure.Kind) {
+	var events []event
+	exchanges := make([]*measure.Exchange, len(requests))
+	for i, r := range requests {
+		events = append(events,
 			event{r.begin, func() { exchanges[i], _ = j.Begin() }},
-			event{r.end, func() { j.End(exchanges[i], kind, r.attempts()) }})
+			event{r.end, func() { j.End(exchanges[i], answer(r), r.attempts()) }})
 	}
-	slices.SortFunc(client, byTime)
-	for _, e := range client {
+	slices.SortFunc(events, byTime)
+	for _, e := range events {
 		*now = e.at
 		e.do()
 	}

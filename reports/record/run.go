@@ -123,7 +123,7 @@ type Answers struct {
 // Judged says of 429s whether the exact limiter, over the times at which the
 // user's requests left and were answered, would have rejected as well.
 type Judged struct {
-	Due       int64 `json:"due"`       // surely
+	Due       int64 `json:"due"`       // as many: every token went to others of the user's requests, or every place was taken
 	Undue     int64 `json:"undue"`     // surely not: there was a token, or a place
 	Undecided int64 `json:"undecided"` // requests overlapped, or too little is known
 }

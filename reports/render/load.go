@@ -1,0 +1,138 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/invoicespec/brimline/internal/figure"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// Load writes a load run for a terminal: how much of its plan it kept, what each
+// plan's users met, what was wrong with it, and what limits all this.
+func Load(w io.Writer, r record.Run) error {
+	var b strings.Builder
+	length := tookText(r.PlannedMS)
+	if r.Interrupted {
+		length = fmt.Sprintf("interrupted after %s of %s", tookText(r.ActualMS), length)
+	}
+	fmt.Fprintf(&b, "%s against %s, seed %d: %s\n\n", length, plainText(strings.Join(r.Target.Hosts, ", ")), r.Scenario.Seed, LoadSums(r.Plans))
+	b.WriteString(LoadTable(r.Plans))
+	b.WriteString("  p50 and p99 are of admitted requests, from when they were due\n")
+	var findings, rest []string
+	for _, p := range r.Plans {
+		findings = append(findings, loadFindings(p)...)
+		if others := loadRest(p); len(others) > 0 {
+			rest = append(rest, fmt.Sprintf("%s, besides: %s", plainText(p.Plan), countList(others)))
+		}
+	}
+	var limits []string
+	for _, text := range r.Limits {
+		limits = append(limits, "  - "+plainText(text))
+	}
+	for _, lines := range [][]string{findings, rest, append([]string{"what limits this"}, limits...)} {
+		if len(lines) > 0 {
+			b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// LoadSums says in one line what became of what came due.
+func LoadSums(plans []record.RunPlan) string {
+	var s record.Slots
+	for _, p := range plans {
+		s.Offered += p.Offered
+		s.Sent += p.Sent
+		s.Dropped += p.Dropped
+		s.HeldOff += p.HeldOff
+		s.Unsent += p.Unsent
+	}
+	text := fmt.Sprintf("%s sent of %s due, %s dropped", figure.Grouped(s.Sent), figure.Grouped(s.Offered), figure.Grouped(s.Dropped))
+	if s.HeldOff > 0 {
+		text += fmt.Sprintf(", %s held off by Retry-After", figure.Grouped(s.HeldOff))
+	}
+	if s.Unsent > 0 {
+		text += fmt.Sprintf("; %s never came due", figure.Grouped(s.Unsent))
+	}
+	return text
+}
+
+// LoadTable is a row for each plan; it is also what is redrawn during a run.
+func LoadTable(plans []record.RunPlan) string {
+	rows := [][]string{{"plan", "users", "sent", "admitted", "429 rate", "429 conc.", "undue", "p50", "p99"}}
+	for _, p := range plans {
+		var admitted record.Quantiles
+		for _, l := range p.Latency {
+			if l.Outcome == record.OutcomeAdmitted {
+				admitted = l.FromDue
+			}
+		}
+		row := []string{plainText(p.Plan)}
+		for _, n := range []int64{p.Users, p.Sent, p.Admitted, p.RejectedRate, p.RejectedConcurrency, p.RateJudged.Undue + p.ConcurrencyJudged.Undue} {
+			row = append(row, figure.Grouped(n))
+		}
+		rows = append(rows, append(row, waited(admitted, admitted.P50US), waited(admitted, admitted.P99US)))
+	}
+	longest := 0
+	for _, row := range rows {
+		longest = max(longest, utf8.RuneCountInString(row[0]))
+	}
+	for _, row := range rows { // names flush left, figures right
+		row[0] += strings.Repeat(" ", longest-utf8.RuneCountInString(row[0]))
+	}
+	var b strings.Builder
+	writeColumns(&b, rows)
+	return b.String()
+}
+
+// waited is a time in the unit that suits it; of nothing it is a dash.
+func waited(q record.Quantiles, us int64) string {
+	switch d := time.Duration(us) * time.Microsecond; {
+	case q.Count == 0:
+		return "–"
+	case d >= 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d >= 100*time.Millisecond:
+		return fmt.Sprintf("%.0f ms", float64(us)/1000)
+	default:
+		return fmt.Sprintf("%.1f ms", float64(us)/1000)
+	}
+}
+
+// loadFindings says in which direction a plan's limits were not kept.
+func loadFindings(p record.RunPlan) []string {
+	var list []string
+	say := func(n, of int64, what, kind string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("!! %s: %s: %s of %s %s", plainText(p.Plan), what, figure.Grouped(n), figure.Grouped(of), kind))
+		}
+	}
+	say(p.RateJudged.Undue, p.RejectedRate, "refused though a token was there", "rate 429s")
+	say(p.ConcurrencyJudged.Undue, p.RejectedConcurrency, "refused though a place was free", "concurrency 429s")
+	say(p.Missing, p.Sent-p.RejectedRate, "let through though no token was there", "requests that passed the rate limit")
+	return list
+}
+
+// loadRest is what came beside admissions and 429s of a known kind.
+func loadRest(p record.RunPlan) []record.Count {
+	var list []record.Count
+	for _, c := range []record.Count{
+		{Name: "429 before authentication", N: p.RejectedAnonymous},
+		{Name: "401", N: p.Unauthenticated},
+		{Name: "503 for a policy that does not resolve", N: p.ConfigUnavailable},
+	} {
+		if c.N > 0 {
+			list = append(list, c)
+		}
+	}
+	list = append(list, p.OtherStatuses...)
+	for _, c := range p.TransportErrors {
+		list = append(list, record.Count{Name: "no answer (" + c.Name + ")", N: c.N})
+	}
+	return list
+}

@@ -1,0 +1,50 @@
+package render_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
+)
+
+func loadRun() record.Run {
+	latency := func(n, p50, p99 int64) []record.RunLatency {
+		return []record.RunLatency{{Outcome: record.OutcomeAdmitted, FromDue: record.Quantiles{Count: n, P50US: p50, P99US: p99}}}
+	}
+	return record.Run{
+		PlannedMS: 120_000, ActualMS: 120_009,
+		Scenario: record.RunScenario{Seed: 7}, Target: record.RunTarget{Hosts: []string{"127.0.0.1:8080"}},
+		Plans: []record.RunPlan{
+			{Plan: "free", Users: 200, Slots: record.Slots{Planned: 2500, Offered: 2500, Sent: 2410, HeldOff: 90},
+				Answers: record.Answers{Admitted: 2066, RejectedRate: 344}, RateJudged: record.Judged{Due: 344}, Latency: latency(2066, 2100, 9800)},
+			{Plan: "pro", Users: 20, Slots: record.Slots{Planned: 2402, Offered: 2402, Sent: 2402},
+				Answers: record.Answers{Admitted: 1930, RejectedRate: 310, RejectedConcurrency: 162}, RateJudged: record.Judged{Due: 310}, ConcurrencyJudged: record.Judged{Due: 162}, Latency: latency(1930, 230_000, 11_400_000)},
+		},
+		Limits: []string{"429s are judged by the allowances of the target file."},
+	}
+}
+
+func TestLoad(t *testing.T) {
+	wrong := loadRun()
+	wrong.Interrupted, wrong.ActualMS = true, 47_200
+	wrong.Plans[0].RateJudged = record.Judged{Due: 330, Undue: 12, Undecided: 2}
+	wrong.Plans[0].Missing = 5
+	wrong.Plans[0].Unsent, wrong.Plans[0].Dropped = 1200, 7
+	wrong.Plans[1].ConcurrencyJudged = record.Judged{Due: 159, Undue: 3}
+	wrong.Plans[1].Latency = nil
+	wrong.Plans[1].Plan = "pro\x1b[31m"
+	wrong.Plans[1].RejectedAnonymous, wrong.Plans[1].Unauthenticated, wrong.Plans[1].ConfigUnavailable = 1, 2, 3
+	wrong.Plans[1].OtherStatuses = []record.Count{{Name: "402", N: 4}}
+	wrong.Plans[1].TransportErrors = []record.Count{{Name: "timeout", N: 5}}
+	for name, r := range map[string]record.Run{"load.txt": loadRun(), "load-wrong.txt": wrong} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			require.NoError(t, render.Load(&b, r))
+			golden(t, name, b.Bytes())
+			require.NotContains(t, b.String(), "\x1b")
+		})
+	}
+}
