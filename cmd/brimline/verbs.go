@@ -7,6 +7,7 @@ func verbs(w world) []*cobra.Command {
 	return []*cobra.Command{
 		serveVerb(w),
 		checkVerb(w),
+		loadVerb(w),
 		replayVerb(w),
 		demoVerb(w),
 	}

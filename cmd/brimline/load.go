@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/internal/build"
+	"github.com/invoicespec/brimline/loadgen/attack"
+	"github.com/invoicespec/brimline/loadgen/traffic"
+	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
+)
+
+// mostOwnDrops is the share of requests that this machine may fail to send
+// before a run says nothing: one in so many.
+const mostOwnDrops = 20
+
+const loadHelp = `Load sends the traffic of a scenario file to a target and leaves DIR/run.json:
+what every plan's users met, which of their 429s were due, and how long answers
+took. A scenario looks like this:
+
+  duration: 30s
+  seed: 7
+  populations:
+    - { plan: free, users: 20, arrival: poisson, rate: 1.2x, on-429: obey-retry-after }
+    - { plan: pro, users: 5, arrival: { bursts: 40, every: 10s }, on-429: ignore }
+
+A rate is requests per minute of one user, or a share of what the plan allows.
+Arrivals are constant, poisson or bursts. The same seed gives the same requests.
+
+Users come from the target's keys file, or are made through its control protocol.
+A request that is late by more than 100 ms is dropped and counted, never sent in a
+bunch with others. Ctrl-C ends a run early and leaves what was measured.
+
+Load only goes to this machine, unless --allow-host names the host.
+
+Exit code 0: it was measured, whatever came out; an early end and undue 429s are
+results. 2: usage, bad input, too few users, a target whose clock stands still, or
+a run is in DIR already. 3: it could not be told: the target is away, no answer
+came, or this machine was too slow to send more than one request in 20.`
+
+// loadFlags are what load was asked for.
+type loadFlags struct {
+	scenario   string
+	target     string
+	out        string
+	allowHosts []string
+}
+
+func loadVerb(w world) *cobra.Command {
+	var f loadFlags
+	c := &cobra.Command{
+		Use:   "load FILE --target FILE --out DIR",
+		Short: "Send traffic and measure what users meet",
+		Long:  loadHelp,
+		Example: `  brimline load examples/load.yaml --target target.yaml --out runs/monday
+  brimline load load.yaml --target staging.yaml --allow-host staging.invoices.example --out runs/staging`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("load needs one scenario file")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			f.scenario = args[0]
+			_, err := load(c.Context(), f, w)
+			return err
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.target, "target", "", "the target `FILE`")
+	flags.StringVar(&f.out, "out", "", "leave run.json in `DIR`, which holds no other run")
+	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "`HOST` beyond this machine that may be loaded; may be given again")
+	return c
+}
+
+// load carries out one run and returns its record, which it has also written and
+// printed. An error may come beside a record.
+func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
+	switch {
+	case f.target == "":
+		return record.Run{}, errors.New("load needs --target FILE")
+	case f.out == "":
+		return record.Run{}, errors.New("load needs --out DIR")
+	}
+	scenario, err := traffic.Read(f.scenario)
+	if err != nil {
+		return record.Run{}, err
+	}
+	file, err := target.ReadFile(f.target)
+	if err != nil {
+		return record.Run{}, err
+	}
+	members, err := f.cast(scenario, file)
+	if err != nil {
+		return record.Run{}, err
+	}
+	t, err := target.Open(ctx, file, target.Options{})
+	if err != nil {
+		return record.Run{}, loadError(fmt.Errorf("%s: %w", f.target, err))
+	}
+	defer t.Close()
+	if t.Clock() == control.ClockFrozen {
+		return record.Run{}, fmt.Errorf("%s: the target's clock is frozen: load needs one that runs, real or shifted", f.target)
+	}
+	if err := record.ClaimRunFolder(f.out); err != nil {
+		return record.Run{}, fmt.Errorf("--out: %w", err)
+	}
+	if err := traffic.Recruit(ctx, t, members); err != nil {
+		return record.Run{}, loadError(fmt.Errorf("%s: %w", f.target, err))
+	}
+	a, err := attack.New(attack.Config{
+		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Operation: attack.OperationOf(file, t),
+	})
+	if err != nil {
+		return record.Run{}, err
+	}
+	end := watchLoad(w.stderr, a.Meter, scenario.Duration)
+	r, err := a.Run(ctx)
+	end()
+	if err != nil {
+		return record.Run{}, err
+	}
+	r.Schema, r.Brimline = record.RunSchema, build.Version()
+	r.Scenario, r.Target = scenarioRecord(scenario, members), targetRecord(file, t)
+	return r, f.finish(r, w)
+}
+
+// cast makes the scenario's members and checks that they may be let loose.
+func (f loadFlags) cast(s traffic.Scenario, file target.File) ([]traffic.Member, error) {
+	if err := f.allowed(file); err != nil {
+		return nil, err
+	}
+	members, err := s.Cast(file.Allowances)
+	if err != nil {
+		return nil, err
+	}
+	if traffic.Planned(members) == 0 {
+		return nil, fmt.Errorf("%s: no request comes due in %v", f.scenario, s.Duration)
+	}
+	most := file.Limits.MaxOperations
+	if most == 0 {
+		most = target.DefaultMaxOperations
+	}
+	if n := traffic.MostCharged(members, s.Duration); n > most {
+		return nil, fmt.Errorf("%s: up to %d operations may be charged, limits.max-operations of %s is %d: raise it there, or ask for less", f.scenario, n, f.target, most)
+	}
+	return members, nil
+}
+
+// allowed refuses to load a host that nobody named.
+func (f loadFlags) allowed(file target.File) error {
+	for _, base := range file.BaseURLs {
+		u, err := url.Parse(base)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.target, err)
+		}
+		host := u.Hostname()
+		if a, err := netip.ParseAddr(host); host == "localhost" || err == nil && a.Unmap().IsLoopback() || slices.Contains(f.allowHosts, host) {
+			continue
+		}
+		return fmt.Errorf("%s: %s is not this machine; say --allow-host %s if you may load it", f.target, host, host)
+	}
+	return nil
+}
+
+// loadError gives an error before the run its exit code.
+func loadError(err error) error {
+	if errors.Is(err, target.ErrAway) || errors.Is(err, context.Canceled) {
+		return exitWith(exitCannotTell, err)
+	}
+	return err
+}
+
+// finish leaves and prints a record and says what it is worth.
+func (f loadFlags) finish(r record.Run, w world) error {
+	if err := errors.Join(record.WriteRun(f.out, r), render.Load(w.stdout, r)); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.stdout, "\nrun: %s\n", filepath.Join(f.out, record.RunFile))
+	var offered, own, sent, unanswered int64
+	for _, p := range r.Plans {
+		offered += p.Offered
+		own += p.Dropped - p.DroppedBusy
+		sent += p.Sent
+		for _, c := range p.TransportErrors {
+			unanswered += c.N
+		}
+	}
+	switch {
+	case sent == unanswered:
+		return exitWith(exitCannotTell, fmt.Errorf("of %d requests none was answered", sent))
+	case own*mostOwnDrops > offered:
+		return exitWith(exitCannotTell, fmt.Errorf("this machine was too slow: it failed to send %d of %d requests in time, so the run says nothing of the target", own, offered))
+	}
+	return nil
+}
+
+func scenarioRecord(s traffic.Scenario, members []traffic.Member) record.RunScenario {
+	r := record.RunScenario{DurationMS: s.Duration.Milliseconds(), Seed: s.Seed}
+	for _, p := range s.Populations {
+		r.Populations = append(r.Populations, record.RunPopulation{
+			Plan: p.Plan, Users: p.Users, Arrival: p.Arrival.String(), Rate: p.Rate.String(), On429: string(p.On429),
+		})
+	}
+	for _, m := range members {
+		r.Populations[m.Population].PerMinute = m.Process.PerMinute()
+	}
+	return r
+}
+
+func targetRecord(f target.File, t *target.Target) record.RunTarget {
+	r := record.RunTarget{
+		Description: t.Describe(), Server: t.Server(), Clock: string(t.Clock()),
+		Operation:  f.Operations.Valid.Method + " " + f.Operations.Valid.Path,
+		Allowances: map[string]record.RunAllowance{},
+	}
+	for _, base := range f.BaseURLs {
+		if u, err := url.Parse(base); err == nil { // it was read before
+			r.Hosts = append(r.Hosts, u.Host)
+		}
+	}
+	for plan, a := range f.Allowances {
+		r.Allowances[plan] = record.RunAllowance(a)
+	}
+	return r
+}
