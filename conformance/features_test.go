@@ -10,6 +10,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/steps"
 	"github.com/invoicespec/brimline/features"
 )
@@ -22,16 +23,20 @@ func (everything) Plans() []string {
 	return []string{"free", "starter", "plus", "pro", "enterprise", "custom"}
 }
 
+func (everything) Allowance(string) (oracle.Allowance, bool) {
+	return oracle.Allowance{}, true
+}
+
 // seen lists the clauses that have scenarios of their own.
 func seen() []string {
 	return []string{
-		"SCOPE-1", "SCOPE-2", "SCOPE-3", "AUTH-1", "POOL-1", "POOL-2", "POOL-3", "PLAN-1",
+		"SCOPE-1", "SCOPE-2", "SCOPE-3", "SCOPE-4", "AUTH-1", "POOL-1", "POOL-2", "POOL-3", "PLAN-1",
 		"RATE-1", "RATE-2", "RATE-3", "RATE-4", "RATE-5", "RATE-6", "RATE-7", "RATE-8", "RATE-9", "RATE-10",
 		"HDR-1", "HDR-2", "HDR-3", "HDR-4", "HDR-5", "HDR-6", "HDR-7", "HDR-8", "HDR-9",
 		"ERR-1", "ERR-2", "ERR-3", "ERR-4", "ERR-5",
 		"CONC-1", "CONC-2", "CONC-3", "CONC-4", "CONC-5", "CONC-6",
 		"PERMIT-1", "PERMIT-2", "PERMIT-3", "PERMIT-4", "PERMIT-5", "PERMIT-6", "PERMIT-7", "PERMIT-8",
-		"CHG-1", "CHG-2", "CHG-3", "LOG-1", "LOG-3", "LOG-4",
+		"CHG-1", "CHG-2", "CHG-3", "CHG-4", "LOG-1", "LOG-3", "LOG-4",
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/cucumber/godog"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/oracle"
 )
 
 // ErrSelection is a selection of clauses that is none: an unknown id, or
@@ -19,7 +20,8 @@ var ErrSelection = errors.New("nothing to run")
 // Reach is what a plan asks of a target.
 type Reach interface {
 	Has(contract.Need) bool
-	Plans() []string
+	Plans() []string // on which there are users
+	Allowance(plan string) (oracle.Allowance, bool)
 }
 
 // Plan is what would be run against a target, and what would not and why. It is
@@ -64,6 +66,9 @@ func NewPlan(reach Reach, features fs.FS, clauses []string) (Plan, error) {
 	}
 	p := Plan{Clauses: clauses}
 	for _, s := range all {
+		if !s.applies(reach) {
+			continue
+		}
 		s.NotRun = s.obstacle(reach, clauses)
 		p.Scenarios = append(p.Scenarios, s)
 	}
@@ -109,14 +114,20 @@ func (s Planned) obstacle(reach Reach, clauses []string) string {
 	if len(missing) > 0 {
 		return "needs " + strings.Join(missing, ", ")
 	}
-	named := func(plan string) bool { return slices.Contains(s.rows, plan) }
-	switch {
-	case s.other && !slices.ContainsFunc(reach.Plans(), func(p string) bool { return !named(p) }):
-		return "the target has no other plan"
-	case s.plan != "" && !slices.Contains(reach.Plans(), s.plan):
-		return fmt.Sprintf("the target has no user on plan %s", s.plan)
+	if s.plan != "" && !slices.Contains(reach.Plans(), s.plan) {
+		return fmt.Sprintf("there is no user on plan %s", s.plan)
 	}
 	return ""
+}
+
+// applies reports whether the plan of an outline's row exists. A row of a plan
+// that the target does not have leaves nothing unseen.
+func (s Planned) applies(reach Reach) bool {
+	if s.other {
+		return slices.ContainsFunc(reach.Plans(), func(p string) bool { return !slices.Contains(s.rows, p) })
+	}
+	_, known := reach.Allowance(s.plan)
+	return s.plan == "" || known
 }
 
 // scenarios reads all features in their order.

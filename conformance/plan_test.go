@@ -9,17 +9,23 @@ import (
 
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/features"
 )
 
-// offer is a target that offers some needs and has users on some plans.
+// offer is a target that offers some needs, has users on some plans and says
+// what some more allow.
 type offer struct {
 	needs []contract.Need
 	plans []string
+	more  []string
 }
 
 func (o offer) Has(n contract.Need) bool { return slices.Contains(o.needs, n) }
 func (o offer) Plans() []string          { return o.plans }
+func (o offer) Allowance(plan string) (oracle.Allowance, bool) {
+	return oracle.Allowance{}, slices.Contains(o.plans, plan) || slices.Contains(o.more, plan)
+}
 
 func feature(text string) fstest.MapFS {
 	return fstest.MapFS{"made_up.feature": {Data: []byte(text)}}
@@ -55,24 +61,26 @@ func notRun(p conformance.Plan) map[string]string {
 }
 
 func TestPlanSaysWhatIsMissing(t *testing.T) {
-	p, err := conformance.NewPlan(offer{needs: []contract.Need{contract.NeedHold}, plans: []string{"free", "gold"}}, feature(made), nil)
+	p, err := conformance.NewPlan(offer{needs: []contract.Need{contract.NeedHold}, plans: []string{"free", "gold"}, more: []string{"pro"}}, feature(made), nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{
 		"plain":               "",
 		"demanding":           "needs audit",
 		"on the free plan":    "",
-		"on the pro plan":     "the target has no user on plan pro",
+		"on the pro plan":     "there is no user on plan pro",
 		"on every other plan": "",
 		"elsewhere":           "needs policy",
 	}, notRun(p))
 	require.Len(t, p.Running(), 3)
 }
 
-func TestPlanWithoutOtherPlans(t *testing.T) {
-	p, err := conformance.NewPlan(offer{plans: []string{"free", "pro"}}, feature(made), nil)
+// A row of a plan that the target does not have leaves nothing unseen.
+func TestPlanHasNoRowsForPlansThatDoNotExist(t *testing.T) {
+	p, err := conformance.NewPlan(offer{plans: []string{"free"}}, feature(made), nil)
 	require.NoError(t, err)
-	require.Equal(t, "the target has no other plan", notRun(p)["on every other plan"])
-	require.Equal(t, "needs hold, audit", notRun(p)["demanding"])
+	require.Equal(t, map[string]string{
+		"plain": "", "demanding": "needs hold, audit", "on the free plan": "", "elsewhere": "needs policy",
+	}, notRun(p))
 }
 
 func TestPlanKeepsToTheSelection(t *testing.T) {

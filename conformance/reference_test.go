@@ -313,8 +313,6 @@ func TestEveryScenarioRunsOnTheReference(t *testing.T) {
 	plan, err := conformance.NewPlan(start(t, control.ClockFrozen, nil).open(t), features.FS, nil)
 	require.NoError(t, err)
 	for _, s := range plan.Scenarios {
-		if s.NotRun != "" {
-			require.Equal(t, "the target has no other plan", s.NotRun, s.At)
-		}
+		require.Empty(t, s.NotRun, s.At)
 	}
 }

@@ -9,7 +9,7 @@ Feature: Audit
       When they send a request at an empty bucket
       Then it had these effects:
         | log entries | 1 |
-      And its entry is marked rejected, with the answer's error code
+      And its entry is marked rejected, with its error code
 
     @needs-hold
     Scenario: a concurrency rejection
@@ -17,7 +17,7 @@ Feature: Audit
       When they send a request above the cap
       Then it had these effects:
         | log entries | 1 |
-      And its entry is marked rejected, with the answer's error code
+      And its entry is marked rejected, with its error code
 
   @LOG-3 @MUST @needs-audit
   Rule: Every other request is one log entry, and no entry holds a key or a body
@@ -30,6 +30,11 @@ Feature: Audit
     Scenario: an unknown path
       Given a user with tokens to spare
       When they send a request to an unknown path
+      Then it left one log entry, not marked rejected
+
+    Scenario: a request without a key
+      Given a user with tokens to spare
+      When somebody sends a valid request with no key
       Then it left one log entry, not marked rejected
 
     @needs-invalid

@@ -8,7 +8,7 @@ Feature: Permits
 
     Scenario: responses that still stream count
       Given a user with the whole cap in responses that are being written
-      When they send a valid request
+      When they ask for one more such response
       Then the answer is a concurrency rejection
 
   @PERMIT-2 @MUST @needs-hold

@@ -5,9 +5,11 @@ Feature: Plans
   Rule: A plan's allowance is what its entitlements say
 
     Scenario Outline: a user on <plan> has the plan's burst and rate
-      Given a user on <plan>
-      When they send three valid requests
-      Then the headers are those of the plan's burst and rate
+      Given a rested user on <plan>
+      When they send requests until the first rejection
+      And they wait for two tokens
+      And they send requests until the first rejection
+      Then burst and rate were the plan's
 
       Examples:
         | plan                |
@@ -65,9 +67,8 @@ Feature: Plans
   Rule: A change scales the bucket with the next request and mints nothing
 
     Scenario: time before the change is paid at the old rate
-      Given a rested user on the smallest plan
-      When they spend half of their burst
-      And they wait for two tokens
+      Given an emptied user on the smallest plan
+      When they wait for two tokens
       And they are moved to the next larger plan
       And they send requests until the first rejection
       Then the share that was left was admitted
@@ -78,3 +79,24 @@ Feature: Plans
       And they are moved to the next larger plan and back twice, with a request after each move
       And they send requests until the first rejection
       Then the share that was left was admitted
+
+    Scenario: a change of the rate alone keeps the tokens
+      Given a rested user on the smallest plan
+      When they spend half of their burst
+      And their rate alone is doubled
+      And they send requests until the first rejection
+      Then the share that was left was admitted
+
+  @CHG-4 @DECIDED @needs-policy @needs-hold
+  Rule: A changed cap counts at once, and what is running stays
+
+    Scenario: a lower cap lets running requests finish and admits none meanwhile
+      Given a user with the whole cap in flight on a plan with room
+      When their cap is lowered by one
+      Then what is in flight goes on
+      And there is no place before two of them have ended
+
+    Scenario: a higher cap is there at once
+      Given a user with the whole cap in flight on a plan with room
+      When their cap is raised by two
+      Then there are exactly two places more

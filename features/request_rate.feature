@@ -57,7 +57,6 @@ Feature: Request rate
       Examples:
         | request                       |
         | a valid request               |
-        | a HEAD request                |
         | a request to an unknown path  |
         | a request with a wrong method |
 
@@ -95,14 +94,14 @@ Feature: Request rate
   Rule: The rate is checked before the cap, and a rate rejection takes no permit
 
     Scenario: an empty bucket is told before a full cap
-      Given a user with the whole cap in flight
-      When they send requests until the first rejection for their rate
-      Then each of them spent exactly one token
-      And the answer is a rate rejection
+      Given a user with the whole cap in flight and an empty bucket
+      When they send a request at their empty bucket
+      Then the answer is a rate rejection
 
     Scenario: rate rejections leave the cap as it was
-      Given an emptied user on the quickest plan
-      When they are rejected more often than their cap is large
+      Given a user whose cap is exact
+      When they spend their whole bucket
+      And they are rejected more often than their cap is large
       Then their cap is exact
 
   @RATE-7 @MUST @needs-audit
@@ -122,6 +121,13 @@ Feature: Request rate
       Given an emptied user on the slowest plan
       When they are rejected a dozen times
       And they wait as long as the first Retry-After said
+      And they send a valid request
+      Then the answer is no rejection
+
+    Scenario: what has come back of a token is not lost
+      Given an emptied user on the slowest plan
+      When they are rejected at odd moments until the next token is due
+      And they wait until the next token is due
       And they send a valid request
       Then the answer is no rejection
 

@@ -49,6 +49,24 @@ Feature: Scope
         | a request to an unknown path  | 404    |
         | a request with a wrong method | 405    |
 
+  @SCOPE-4 @DECIDED
+  Rule: No spelling of a path and no method goes around the limits
+
+    Scenario: no other spelling of the path gets past an empty bucket
+      Given an emptied user on the smallest plan
+      When they spell the valid operation's path in every other way
+      Then none of them got through
+
+    Scenario Outline: <request> costs one token
+      Given a user with tokens to spare
+      When they send <request>
+      Then exactly one token was spent
+
+      Examples:
+        | request            |
+        | a HEAD request     |
+        | an OPTIONS request |
+
   @AUTH-1 @DECIDED
   Rule: Without exactly one good key a request does not authenticate
 
@@ -62,7 +80,8 @@ Feature: Scope
     @needs-policy
     Scenario: a revoked key is one of them
       Given a user with two keys and tokens to spare
-      When their second key is revoked
+      When they send a valid request with their second key
+      And their second key is revoked
       And somebody sends valid requests with no key and with that key
       Then each was refused as unauthenticated
       And the answers differ in nothing but the request id

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cucumber/godog"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
 )
 
@@ -18,7 +19,7 @@ import (
 func (s *Scenario) audits() []sentence {
 	return []sentence{
 		{then, `^it had these effects:$`, s.hadEffects},
-		{then, `^its entry is marked rejected, with the answer's error code$`, s.markedRejected},
+		{then, `^its entry is marked rejected, with its error code$`, s.markedRejected},
 		{then, `^it left one log entry, not marked rejected$`, s.leftOneEntry},
 		{then, `^it charged (\d+) operations?$`, s.charged},
 		{then, `^no log entry holds their key or a body$`, s.entriesAreClean},
@@ -35,7 +36,7 @@ type effect struct {
 
 func effects() []effect {
 	work := func(e exchange) string {
-		if capRejected(e.Answer) {
+		if capRejected(e) {
 			return "CONC-5"
 		}
 		return "RATE-7"
@@ -112,11 +113,15 @@ func (s *Scenario) markedRejected(ctx context.Context) error {
 		return err
 	}
 	e := s.answer()
+	code := contract.CodeRateLimited
+	if capRejected(e) {
+		code = contract.CodeConcurrencyLimited
+	}
 	switch {
 	case !x.Rejected:
 		return s.broken(e, "log entry", "marked rejected", "not marked")
-	case x.ErrorCode != e.Answer.Body.ErrorCode.Value:
-		return s.broken(e, "log entry's error code", orAbsent(e.Answer.Body.ErrorCode.Value), orAbsent(x.ErrorCode))
+	case x.ErrorCode != code:
+		return s.broken(e, "log entry's error code", code, orAbsent(x.ErrorCode))
 	}
 	return s.verdict()
 }

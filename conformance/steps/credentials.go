@@ -17,7 +17,8 @@ import (
 func (s *Scenario) strangers() []sentence {
 	return []sentence{
 		{when, `^their second key is revoked$`, func(ctx context.Context) error { return asSetup(s.RevokeKey(ctx, s.user().User, 1)) }},
-		{when, `^somebody sends valid requests with every kind of bad credentials$`, func(ctx context.Context) error { return s.knock(ctx, s.badCredentials()) }},
+		{when, `^somebody sends valid requests with every kind of bad credentials$`, s.knockInEveryWay},
+		{when, `^somebody sends a valid request with no key$`, func(ctx context.Context) error { return s.knock(ctx, [][]string{{}}) }},
 		{when, `^somebody sends valid requests with no key and with that key$`, func(ctx context.Context) error {
 			return s.knock(ctx, [][]string{{}, {s.Credential(s.user().Secret(1).Reveal())}})
 		}},
@@ -41,8 +42,34 @@ func (s *Scenario) badCredentials() [][]string {
 
 // twisted is a key that looks like another and is none.
 func twisted(key string) string {
-	last := key[len(key)-1]
-	return key[:len(key)-1] + string(rune(last^1))
+	other := "a"
+	if strings.HasSuffix(key, other) {
+		other = "b"
+	}
+	return key[:len(key)-1] + other
+}
+
+// knockInEveryWay tries all bad credentials, and a good one where none belongs.
+func (s *Scenario) knockInEveryWay(ctx context.Context) error {
+	if err := s.knock(ctx, s.badCredentials()); err != nil {
+		return err
+	}
+	const elsewhere = "X-Api-Key"
+	if strings.EqualFold(s.CredentialHeader(), elsewhere) {
+		return nil
+	}
+	r := s.Valid()
+	r.Authorization = []string{}
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set(elsewhere, s.user().Secret(0).Reveal())
+	e, err := s.attempt(ctx, r)
+	if err != nil {
+		return err
+	}
+	s.got = append(s.got, e)
+	return nil
 }
 
 // knock sends a valid request with each of several credentials.

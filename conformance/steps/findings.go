@@ -27,7 +27,7 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 			s.add(found{
 				Finding: record.Finding{
 					Clause: clause, Step: s.step, Field: f.Field,
-					Expected: f.Expected, Ground: f.Ground, Got: f.Got, Consequence: f.Consequence,
+					Expected: s.Mask(f.Expected), Ground: f.Ground, Got: s.Mask(f.Got), Consequence: f.Consequence,
 					Exchange: e.Curl, Answer: s.Mask(answerText(e.Exchange)),
 				},
 				who:    e.who,
@@ -76,8 +76,20 @@ func ofBucket(clause string) bool {
 // clause is about. The oracle, which knows nothing of that, can only guess.
 func (s *Scenario) claim(u *subject) {
 	for i := s.mark; i < len(s.found); i++ {
-		if f := &s.found[i]; f.bucket && f.who == u {
+		// What a rejection costs shows at the rejection itself.
+		if f := &s.found[i]; f.bucket && f.who == u && f.Clause != "RATE-8" {
 			f.Clause = s.clause.ID
+		}
+	}
+}
+
+// blameHeaders is the opposite of claim: the bucket has proved right, so headers
+// that agree on another level are wrong.
+func (s *Scenario) blameHeaders(u *subject) {
+	header := map[string]string{contract.HeaderRemaining: "HDR-3", contract.HeaderReset: "HDR-4", contract.HeaderRetryAfter: "HDR-5"}
+	for i := s.mark; i < len(s.found); i++ {
+		if f := &s.found[i]; f.bucket && f.who == u && header[f.Field] != "" && f.Clause != "RATE-8" {
+			f.Clause = header[f.Field]
 		}
 	}
 }

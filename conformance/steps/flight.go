@@ -15,6 +15,7 @@ func (s *Scenario) flights() []sentence {
 	return []sentence{
 		{when, `^they start as many requests at once as their cap$`, func(ctx context.Context) error { return s.startAtOnce(ctx, 0) }},
 		{when, `^they start more requests at once than their cap$`, func(ctx context.Context) error { return s.startAtOnce(ctx, 3) }},
+		{when, `^they ask for one more such response$`, s.oneMoreResponse},
 		{when, `^they have one request in flight$`, func(ctx context.Context) error { return s.startOne(ctx) }},
 		{when, `^they let go of what is in flight$`, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
 		{when, `^other requests end in every way there is$`, s.endInEveryWay},
@@ -110,12 +111,25 @@ func (s *Scenario) abandon(ctx context.Context, at target.Place, leave func(*tar
 	return nil
 }
 
+// oneMoreResponse asks for a response that would be held as well: if it is, a
+// permit was free.
+func (s *Scenario) oneMoreResponse(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) {
+		e, held, err := s.hold(ctx, s.user(), s.Valid(), target.PlaceResponse)
+		if held {
+			return nil, s.broken(e, "status", "429 CONCURRENCY_LIMIT_EXCEEDED", "a response that is being written, above the cap")
+		}
+		return []exchange{e}, err
+	})
+}
+
 // timeOutStubbornly fills the cap with work that goes on past its deadline: each
-// request has its answer, and the engine's gate keeps the work from ending.
+// request has its answer, and the engine's gate keeps the work from ending. A
+// permit that is not back yet is a reason to ask again.
 func (s *Scenario) timeOutStubbornly(ctx context.Context) error {
 	u := s.user()
-	a := u.Bucket.Allowance()
-	if err := s.ensure(ctx, u, a.Concurrency+few); err != nil {
+	left := u.Bucket.Allowance().Concurrency
+	if err := s.ensure(ctx, u, left+few); err != nil {
 		return err
 	}
 	if err := s.SetEngine(ctx, u.User, control.EngineStubborn); err != nil {
@@ -124,17 +138,25 @@ func (s *Scenario) timeOutStubbornly(ctx context.Context) error {
 	if err := s.CloseGate(ctx, u.User, target.PlaceEngine); err != nil {
 		return setup(err)
 	}
-	rs := make([]target.Request, a.Concurrency)
-	for i := range rs {
-		rs[i] = s.Valid()
-	}
-	return s.sends(func() ([]exchange, error) {
-		got, err := s.together(ctx, u, rs)
-		for _, e := range got {
-			if e.Status < http.StatusInternalServerError {
-				return got, fmt.Errorf("%w: work that goes on past its deadline was answered with %s", ErrSetup, statusAndCode(e))
+	return s.sends(func() (got []exchange, err error) {
+		for _, d := range patience() {
+			rs := make([]target.Request, left)
+			for i := range rs {
+				rs[i] = s.Valid()
+			}
+			got, err = s.together(ctx, u, rs)
+			for _, e := range got {
+				if e.Status >= http.StatusInternalServerError {
+					left--
+				}
+			}
+			if err != nil || left == 0 {
+				return got, err
+			}
+			if err := pause(ctx, d); err != nil {
+				return got, err
 			}
 		}
-		return got, err
+		return got, fmt.Errorf("%w: work that goes on past its deadline was answered with %s", ErrSetup, statusAndCode(got[len(got)-1]))
 	})
 }

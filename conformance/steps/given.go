@@ -18,6 +18,8 @@ func (s *Scenario) givens() []sentence {
 		{given, `^a user with two keys and the whole cap in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 2, 0, s.anywhere()) }},
 		{given, `^a user with all permits but one in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 1, s.anywhere()) }},
 		{given, `^a user with the whole cap in responses that are being written$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, target.PlaceResponse) }},
+		{given, `^a user with the whole cap in flight and an empty bucket$`, s.inFlightAndEmpty},
+		{given, `^a user with the whole cap in flight on a plan with room$`, s.inFlightWithRoom},
 		{given, `^a user whose cap is exact$`, s.aUserWhoseCapIsExact},
 		{given, `^another user on the same plan$`, s.another},
 		{given, `^another user on the same plan with the whole cap in flight$`, s.anotherInFlight},
@@ -85,18 +87,44 @@ func (s *Scenario) anEmptiedUser(ctx context.Context, plan string, keys int) err
 	})
 }
 
+// inFlight is a user with all permits but some taken. It has sent a request
+// before, so that what is wrong with its headers anyway is known.
 func (s *Scenario) inFlight(ctx context.Context, keys int, spare int64, at target.Place) error {
 	if err := s.aUserToSpare(ctx, keys); err != nil {
+		return err
+	}
+	if _, err := s.send(ctx, s.user(), s.Valid()); err != nil {
 		return err
 	}
 	return s.ready(s.fillCap(ctx, s.user(), spare, at))
 }
 
-// aUserWhoseCapIsExact is a user of whom a full cap was seen before anything
-// else happens, so that a cap that is off from the start is not blamed on what
-// follows.
-func (s *Scenario) aUserWhoseCapIsExact(ctx context.Context) error {
-	p, err := s.roomy(func(p plan) int64 { return 2*p.Concurrency + few })
+// inFlightAndEmpty spends all tokens but those that the requests in flight take.
+func (s *Scenario) inFlightAndEmpty(ctx context.Context) error {
+	if err := s.aRestedUserOn(ctx, "the smallest plan"); err != nil {
+		return err
+	}
+	u := s.user()
+	a := u.Bucket.Allowance()
+	for range a.Burst - a.Concurrency {
+		if _, err := s.send(ctx, u, s.Valid()); err != nil {
+			return err
+		}
+	}
+	return s.ready(s.fillCap(ctx, u, 0, s.anywhere()))
+}
+
+func (s *Scenario) inFlightWithRoom(ctx context.Context) error {
+	if err := s.aUserWithRoom(ctx); err != nil {
+		return err
+	}
+	return s.ready(s.fillCap(ctx, s.user(), 0, s.anywhere()))
+}
+
+// aUserWithRoom has tokens for two full caps and a few more.
+func (s *Scenario) aUserWithRoom(ctx context.Context) error {
+	need := func(p plan) int64 { return 2*p.Concurrency + few }
+	p, err := s.roomy(need)
 	if err != nil {
 		return err
 	}
@@ -105,7 +133,17 @@ func (s *Scenario) aUserWhoseCapIsExact(ctx context.Context) error {
 		return err
 	}
 	s.they = []*subject{u}
-	return s.ready(s.exactCap(ctx, u, "CONC-6", "CONC-1"))
+	return s.ensure(ctx, u, need(p))
+}
+
+// aUserWhoseCapIsExact is a user of whom a full cap was seen before anything
+// else happens, so that a cap that is off from the start is not blamed on what
+// follows.
+func (s *Scenario) aUserWhoseCapIsExact(ctx context.Context) error {
+	if err := s.aUserWithRoom(ctx); err != nil {
+		return err
+	}
+	return s.ready(s.exactCap(ctx, s.user(), "CONC-6", "CONC-1"))
 }
 
 func (s *Scenario) another(ctx context.Context) error {

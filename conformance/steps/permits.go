@@ -45,14 +45,17 @@ func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Plac
 			return nil, err
 		case held:
 			in++
-		case rateRejected(e.Answer):
-			return nil, fmt.Errorf("%w: user %s ran out of tokens with %d of %d requests in flight", ErrInconclusive, u.ID, in, n)
-		case !capRejected(e.Answer):
-			return nil, fmt.Errorf("%w: a request that was to stay in flight was answered with %d", ErrSetup, e.Status)
-		case len(looks) == 0:
+		case capRejected(e) && len(looks) == 0:
 			return &e, nil
+		case rateRejected(e) && len(looks) == 0:
+			return nil, fmt.Errorf("%w: user %s ran out of tokens with %d of %d requests in flight", ErrInconclusive, u.ID, in, n)
+		case !capRejected(e) && !rateRejected(e):
+			return nil, fmt.Errorf("%w: a request that was to stay in flight was answered with %s", ErrSetup, statusAndCode(e))
 		default:
 			if err := pause(ctx, looks[0]); err != nil {
+				return nil, err
+			}
+			if err := s.ensure(ctx, u, 1); err != nil {
 				return nil, err
 			}
 			looks = looks[1:]
@@ -123,13 +126,13 @@ func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string
 	if err != nil {
 		return err
 	}
-	if rateRejected(e.Answer) {
+	switch {
+	case capRejected(e):
+		return s.release(ctx, u)
+	case rateRejected(e):
 		return fmt.Errorf("%w: user %s ran out of tokens before the cap was passed", ErrInconclusive, u.ID)
 	}
-	if !capRejected(e.Answer) {
-		return s.aboveTheCap(large, e, a.Concurrency)
-	}
-	return s.release(ctx, u)
+	return s.aboveTheCap(large, e, a.Concurrency)
 }
 
 func (s *Scenario) aboveTheCap(clause string, e exchange, limit int64) error {
@@ -146,7 +149,7 @@ func (s *Scenario) aboveCap(ctx context.Context, u *subject) (exchange, error) {
 	if err != nil {
 		return e, err
 	}
-	if !capRejected(e.Answer) {
+	if !capRejected(e) {
 		return e, s.aboveTheCap("CONC-1", e, u.Bucket.Allowance().Concurrency)
 	}
 	return e, s.release(ctx, u)

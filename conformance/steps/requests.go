@@ -18,24 +18,24 @@ type kind string
 
 // The kinds. The features' wording is the key: see [Scenario.perform].
 const (
-	kindValid      kind = "valid request"
-	kindHead       kind = "HEAD request"
-	kindUnknown    kind = "request to an unknown path"
-	kindMethod     kind = "request with a wrong method"
-	kindInvalid    kind = "request that fails validation"
-	kindExhausted  kind = "request without operations left"
-	kindFails      kind = "request that the engine fails"
-	kindPanics     kind = "request that makes the engine panic"
-	kindTimesOut   kind = "request that runs into its timeout"
-	kindAboveCap   kind = "request above the cap"
-	kindAtEmpty    kind = "request at an empty bucket"
-	kindPastQuotas kind = "request outside the quotas"
+	kindValid     kind = "valid request"
+	kindHead      kind = "HEAD request"
+	kindOptions   kind = "OPTIONS request"
+	kindUnknown   kind = "request to an unknown path"
+	kindMethod    kind = "request with a wrong method"
+	kindInvalid   kind = "request that fails validation"
+	kindExhausted kind = "request without operations left"
+	kindFails     kind = "request that the engine fails"
+	kindPanics    kind = "request that makes the engine panic"
+	kindTimesOut  kind = "request that runs into its timeout"
+	kindAboveCap  kind = "request above the cap"
+	kindAtEmpty   kind = "request at an empty bucket"
 )
 
 // kindsPattern matches a kind in a sentence.
 func kindsPattern() string {
 	kinds := []string{}
-	for _, k := range []kind{kindValid, kindHead, kindUnknown, kindMethod, kindInvalid, kindExhausted,
+	for _, k := range []kind{kindValid, kindHead, kindOptions, kindUnknown, kindMethod, kindInvalid, kindExhausted,
 		kindFails, kindPanics, kindTimesOut, kindAboveCap, kindAtEmpty} {
 		kinds = append(kinds, string(k))
 	}
@@ -107,6 +107,8 @@ func (s *Scenario) request(k kind) (target.Request, error) {
 	switch k {
 	case kindHead:
 		r.Method, r.Body = http.MethodHead, nil
+	case kindOptions:
+		r.Method, r.Body = http.MethodOptions, nil
 	case kindUnknown:
 		r.Path, r.Body = contract.ScopePrefix+"/no-such-operation", marked()
 	case kindMethod:
@@ -154,7 +156,7 @@ func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]e
 			return got, err
 		}
 		got = append(got, e)
-		if rateRejected(e.Answer) || e.decidedWrongly() {
+		if rateRejected(e) || e.decidedWrongly() {
 			return got, nil
 		}
 	}
@@ -167,7 +169,7 @@ func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
 	if err != nil {
 		return got, err
 	}
-	if last := got[len(got)-1]; !rateRejected(last.Answer) {
+	if last := got[len(got)-1]; !rateRejected(last) {
 		return got, fmt.Errorf("%w: the bucket did not empty: the last answer was %d", ErrBroken, last.Status)
 	}
 	return got, nil
@@ -178,7 +180,7 @@ func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
 func (s *Scenario) atEmpty(ctx context.Context, u *subject, r target.Request) (exchange, error) {
 	for range 3 {
 		e, err := s.send(ctx, u, r)
-		if err != nil || rateRejected(e.Answer) || e.decidedWrongly() {
+		if err != nil || rateRejected(e) || e.decidedWrongly() {
 			return e, err
 		}
 		if _, err := s.drain(ctx, u, s.Valid()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -136,16 +137,30 @@ func noAnswer(err error) error {
 
 func setup(err error) error { return fmt.Errorf("%w: %w", ErrSetup, err) }
 
-// rateRejected reports whether a looks like the answer of an empty bucket, even
-// if not in the form it should have.
-func rateRejected(a contract.Answer) bool {
-	code := a.Body.ErrorCode.Value
-	return code == contract.CodeRateLimited || a.Status == 429 && code != contract.CodeConcurrencyLimited
-}
+// rateRejected reports whether an answer looks like that of an empty bucket, even
+// if not in the form it should have. A 429 that does not say which it is may be
+// either kind: whoever asks knows what was to be expected.
+func rateRejected(e exchange) bool { return rejected(e, contract.CodeRateLimited) && !capInDisguise(e) }
 
 // capRejected is rateRejected for a full cap.
-func capRejected(a contract.Answer) bool {
-	return a.Body.ErrorCode.Value == contract.CodeConcurrencyLimited
+func capRejected(e exchange) bool {
+	return rejected(e, contract.CodeConcurrencyLimited) || capInDisguise(e)
+}
+
+func rejected(e exchange, code string) bool {
+	switch e.Answer.Body.ErrorCode.Value {
+	case code:
+		return true
+	case contract.CodeRateLimited, contract.CodeConcurrencyLimited:
+		return false
+	}
+	return e.Status == http.StatusTooManyRequests
+}
+
+// capInDisguise reports whether the oracle knows a rejection by the cap behind
+// another name: the bucket held a token, and the headers show it spent.
+func capInDisguise(e exchange) bool {
+	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return f.Clause == "CONC-1" })
 }
 
 // ensure waits until n tokens of u are certainly there, or the whole burst if

@@ -40,7 +40,7 @@ func (s *Scenario) Register(sc *godog.ScenarioContext) {
 func (s *Scenario) sentences() []sentence {
 	return slices.Concat(
 		s.givens(),
-		s.whens(), s.flights(), s.strangers(),
+		s.whens(), s.flights(), s.strangers(), s.changes(),
 		s.thens(), s.audits(),
 	)
 }

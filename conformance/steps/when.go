@@ -14,7 +14,7 @@ import (
 func (s *Scenario) whens() []sentence {
 	kinds := "(" + kindsPattern() + ")"
 	return []sentence{
-		{when, `^they send a ` + kinds + `$`, func(ctx context.Context, k string) error { return s.theySend(ctx, kind(k), 1) }},
+		{when, `^they send an? ` + kinds + `$`, func(ctx context.Context, k string) error { return s.theySend(ctx, kind(k), 1) }},
 		{when, `^they send three valid requests$`, func(ctx context.Context) error { return s.theySend(ctx, kindValid, 3) }},
 		{when, `^they send (requests .+), two of them$`, func(ctx context.Context, k string) error { return s.theySend(ctx, singular(k), 2) }},
 		{when, `^they send (valid requests), two of them$`, func(ctx context.Context, k string) error { return s.theySend(ctx, kindValid, 2) }},
@@ -25,9 +25,12 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they send valid requests, unknown paths and requests at an empty bucket$`, s.sendMixture},
 		{when, `^they send two valid requests with a request id of their own$`, s.sendOwnIDs},
 		{when, `^they send a request whose body stops half-way$`, s.sendHalf},
+		{when, `^they send a request at their empty bucket$`, s.sendAtEmpty},
+		{when, `^they spell the valid operation's path in every other way$`, s.spell},
 		{when, `^they send more requests at once than their burst$`, s.sendAtOnce},
 		{when, `^they send a few requests at odd moments$`, s.sendAtOddMoments},
 		{when, `^they spend half of their burst$`, s.spendHalf},
+		{when, `^they spend their whole bucket$`, func(ctx context.Context) error { return s.drainAll(ctx, s.Valid()) }},
 		{when, `^the other user spends their whole bucket$`, s.otherSpends},
 		{when, `^they ask every route outside the quotas$`, s.askOutside},
 		{when, `^they ask four times a token while five come back$`, s.askDenselyAndLong},
@@ -38,9 +41,8 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they wait for two tokens$`, s.waitForTwo},
 		{when, `^they wait as long as (Retry-After|RateLimit-Reset) says$`, func(ctx context.Context, header string) error { return s.obey(ctx, s.answer(), header) }},
 		{when, `^they wait as long as the first Retry-After said$`, func(ctx context.Context) error { return s.obey(ctx, s.got[0], contract.HeaderRetryAfter) }},
+		{when, `^they wait until the next token is due$`, s.waitForOne},
 		{when, `^they idle until their bucket has long been full$`, s.idle},
-		{when, `^they are moved to the next (larger|smaller) plan$`, s.move},
-		{when, `^they are moved to the next larger plan and back twice, with a request after each move$`, s.moveBackAndForth},
 	}
 }
 
@@ -135,6 +137,20 @@ func (s *Scenario) sendOwnIDs(ctx context.Context) error {
 	}
 	r.Header.Set(contract.HeaderRequestID, ownID)
 	return s.sendAll(ctx, r, r)
+}
+
+// sendAtEmpty sends a request to a bucket whose last tokens are in flight. A
+// token that came back meanwhile is a reason to ask again.
+func (s *Scenario) sendAtEmpty(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) {
+		for range 3 {
+			e, err := s.send(ctx, s.user(), s.Valid())
+			if err != nil || rateRejected(e) || e.decidedWrongly() {
+				return []exchange{e}, err
+			}
+		}
+		return nil, fmt.Errorf("%w: tokens come back faster than an empty bucket can be asked", ErrInconclusive)
+	})
 }
 
 // sendHalf sends half a body and expects a final answer all the same.
@@ -294,6 +310,10 @@ func (s *Scenario) askAroundTheToken(ctx context.Context) error {
 	})
 }
 
+func (s *Scenario) waitForOne(ctx context.Context) error {
+	return asInconclusive(s.Wait(ctx, microseconds(s.user().Bucket.WaitFor(1))))
+}
+
 func (s *Scenario) waitForTwo(ctx context.Context) error {
 	return s.each(func(u *subject) error {
 		return asInconclusive(s.Wait(ctx, microseconds(u.Bucket.WaitFor(2))))
@@ -325,39 +345,4 @@ func asInconclusive(err error) error {
 		return nil
 	}
 	return noAnswer(err)
-}
-
-// move puts the user on a neighbouring plan. What the bucket does from here on
-// is what the scenario is about.
-func (s *Scenario) move(ctx context.Context, direction string) error {
-	p, err := s.neighbour(s.user(), direction)
-	if err != nil {
-		return err
-	}
-	s.mark = len(s.found)
-	return asSetup(s.SetPlan(ctx, s.user().User, p.name))
-}
-
-func (s *Scenario) moveBackAndForth(ctx context.Context) error {
-	u := s.user()
-	return s.sends(func() (got []exchange, err error) {
-		s.mark = len(s.found)
-		for range 2 {
-			for _, direction := range []string{"larger", "smaller"} {
-				p, err := s.neighbour(u, direction)
-				if err != nil {
-					return got, err
-				}
-				if err := s.SetPlan(ctx, u.User, p.name); err != nil {
-					return got, setup(err)
-				}
-				e, err := s.send(ctx, u, s.Valid())
-				if err != nil {
-					return got, err
-				}
-				got = append(got, e)
-			}
-		}
-		return got, nil
-	})
 }

@@ -247,6 +247,9 @@ func (t *Target) Credential(key string) string {
 	return strings.Replace(t.file.Credential.Template, "{key}", key, 1)
 }
 
+// CredentialHeader is the header that a key goes into.
+func (t *Target) CredentialHeader() string { return t.file.Credential.Header }
+
 func (t *Target) curl(base *url.URL, r Request, credential [][2]string) string {
 	masked := slices.Clone(credential)
 	for i := range masked {

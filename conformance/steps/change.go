@@ -1,0 +1,126 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// changes are the sentences about plans and overrides that change under way.
+func (s *Scenario) changes() []sentence {
+	return []sentence{
+		{when, `^they are moved to the next (larger|smaller) plan$`, s.move},
+		{when, `^they are moved to the next larger plan and back twice, with a request after each move$`, s.moveBackAndForth},
+		{when, `^their rate alone is doubled$`, s.doubleRate},
+		{when, `^their cap is lowered by one$`, func(ctx context.Context) error { return s.changeCap(ctx, -1) }},
+		{when, `^their cap is raised by two$`, func(ctx context.Context) error { return s.changeCap(ctx, 2) }},
+		{then, `^what is in flight goes on$`, s.flightGoesOn},
+		{then, `^there is no place before two of them have ended$`, s.noPlaceBeforeTwoEnded},
+		{then, `^there are exactly two places more$`, s.capIsExact},
+	}
+}
+
+// move puts the user on a neighbouring plan. What the bucket does from here on
+// is what the scenario is about.
+func (s *Scenario) move(ctx context.Context, direction string) error {
+	p, err := s.neighbour(s.user(), direction)
+	if err != nil {
+		return err
+	}
+	s.mark = len(s.found)
+	return asSetup(s.SetPlan(ctx, s.user().User, p.name))
+}
+
+func (s *Scenario) moveBackAndForth(ctx context.Context) error {
+	u := s.user()
+	return s.sends(func() (got []exchange, err error) {
+		s.mark = len(s.found)
+		for range 2 {
+			for _, direction := range []string{"larger", "smaller"} {
+				p, err := s.neighbour(u, direction)
+				if err != nil {
+					return got, err
+				}
+				if err := s.SetPlan(ctx, u.User, p.name); err != nil {
+					return got, setup(err)
+				}
+				e, err := s.send(ctx, u, s.Valid())
+				if err != nil {
+					return got, err
+				}
+				got = append(got, e)
+			}
+		}
+		return got, nil
+	})
+}
+
+func (s *Scenario) doubleRate(ctx context.Context) error {
+	s.mark = len(s.found)
+	rate := 2 * s.user().Bucket.Allowance().RequestsPerMinute
+	return asSetup(s.SetOverride(ctx, s.user().User, target.RequestsPerMinute, rate, time.Time{}))
+}
+
+func (s *Scenario) changeCap(ctx context.Context, by int64) error {
+	limit := s.user().Bucket.Allowance().Concurrency + by
+	if limit < 1 {
+		return fmt.Errorf("%w: a cap of %d cannot be lowered", ErrSetup, limit-by)
+	}
+	return asSetup(s.SetOverride(ctx, s.user().User, target.Concurrency, limit, time.Time{}))
+}
+
+// flightGoesOn lets one request go and looks whether it ends as if nothing had
+// happened.
+func (s *Scenario) flightGoesOn(ctx context.Context) error {
+	if err := s.full(ctx); err != nil {
+		return err
+	}
+	e, err := s.endOne(ctx)
+	if err != nil {
+		return err
+	}
+	if e.Status != s.ExpectValid() {
+		return s.broken(e, "status", fmt.Sprint(s.ExpectValid()), statusAndCode(e))
+	}
+	return s.verdict()
+}
+
+// noPlaceBeforeTwoEnded goes on where one request has ended: the rest are as
+// many as the lower cap.
+func (s *Scenario) noPlaceBeforeTwoEnded(ctx context.Context) error {
+	if err := s.full(ctx); err != nil {
+		return err
+	}
+	if _, err := s.endOne(ctx); err != nil {
+		return err
+	}
+	return s.capIsExact(ctx)
+}
+
+// endOne lets one of the requests in flight end.
+func (s *Scenario) endOne(ctx context.Context) (exchange, error) {
+	u := s.user()
+	h := u.held[0]
+	u.held = u.held[1:]
+	return s.take(exchange{Exchange: h.Finish(ctx), who: u})
+}
+
+// full looks for a while whether a place is free that should not be: a permit
+// that wrongly counts as free may do so a moment after its request has ended.
+func (s *Scenario) full(ctx context.Context) error {
+	for _, d := range patience()[:3] {
+		e, err := s.send(ctx, s.user(), s.passing())
+		if err != nil {
+			return err
+		}
+		if !capRejected(e) {
+			return s.aboveTheCap(s.clause.ID, e, int64(len(s.user().held)))
+		}
+		if err := pause(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
