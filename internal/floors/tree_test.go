@@ -29,10 +29,11 @@ func storeys() [][]string {
 	return [][]string{
 		0: {
 			"conformance/contract", "conformance/contract/control", "features",
-			"internal/build", "internal/floors", "internal/strictjson", "internal/strictyaml",
+			"internal/build", "internal/figure", "internal/floors", "internal/strictjson", "internal/strictyaml",
 			"loadgen/arrival",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clock", "reference/permit", "reference/policy",
+			"reports/chart",
 		},
 		1: {
 			"conformance/oracle", "conformance/target",
@@ -50,7 +51,7 @@ func storeys() [][]string {
 		3: {
 			"conformance",
 			"reference/control", "reference/wiring",
-			"reports/render",
+			"reports/reassess", "reports/render",
 		},
 		4: {"reference/fault"},
 		5: {"reference/server"},

@@ -14,8 +14,8 @@ import (
 // RunFile is the name of a run's file in its folder.
 const RunFile = "run.json"
 
-// maxRunSize bounds what [ReadRun] takes: a hundred thousand users with room.
-const maxRunSize = 256 << 20
+// MaxRunSize bounds the text of a run: a hundred thousand users with room.
+const MaxRunSize = 256 << 20
 
 // ErrRunThere says that a folder holds a run already.
 var ErrRunThere = errors.New("holds a run already")
@@ -65,12 +65,12 @@ func ReadRun(dir string) (Run, error) {
 		return Run{}, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRunSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, MaxRunSize+1))
 	if err != nil {
 		return Run{}, err
 	}
-	if len(data) > maxRunSize {
-		return Run{}, fmt.Errorf("%s: more than %d bytes", path, maxRunSize)
+	if len(data) > MaxRunSize {
+		return Run{}, fmt.Errorf("%s: more than %d bytes", path, MaxRunSize)
 	}
 	r, err := ParseRun(data)
 	if err != nil {

@@ -57,7 +57,7 @@ func describeAccess(r *record.Replay) {
 }
 
 func describeOurs(r *record.Replay, log *accesslog.Log, q Question) {
-	if len(q.Rates) == 0 {
+	if len(q.Rates)+len(q.Pairs) == 0 {
 		r.Assumed = append(r.Assumed, "each decision is taken again with the allowance and the requests in flight recorded for it")
 		return
 	}

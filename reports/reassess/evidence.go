@@ -1,0 +1,95 @@
+package reassess
+
+import (
+	"fmt"
+
+	"github.com/invoicespec/brimline/internal/figure"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// evidence goes through the six kinds that the contract asks for before an
+// allowance is changed. Each is filled, or says what it would take.
+func (s *subject) evidence(p record.ReportPlan) []record.ReportEvidence {
+	kind := func(name, missing string, found []string) record.ReportEvidence {
+		if len(found) > 0 {
+			missing = ""
+		}
+		return record.ReportEvidence{Kind: name, Found: append([]string{}, found...), Missing: missing}
+	}
+	return []record.ReportEvidence{
+		kind("limiter utilization", "it takes recorded traffic and today's allowance", utilization(p)),
+		kind("429 frequency", "it takes recorded traffic or a load run", frequency(p.Scores)),
+		kind("engine saturation", "it takes a load run", s.saturation()),
+		kind("latency", "it takes a load run or brimline's API log", latency(p.Scores)),
+		kind("capacity exhaustion", "it takes brimline's API log or a load run: how often no paid operation was left", s.capacity()),
+		kind("support evidence", "it takes reports of customers, which this version does not read", nil),
+	}
+}
+
+func utilization(p record.ReportPlan) []string {
+	if p.Allowance == nil || p.WhatIf == nil {
+		return nil
+	}
+	for _, n := range p.WhatIf.BurstNeeded {
+		if n.Rate == p.Allowance.RequestsPerMinute {
+			return []string{fmt.Sprintf("At %s a minute half of the %ss need a burst of %s at most, 90 %% of %s, 99 %% of %s, and the one with most needs %s; %s are allowed.",
+				figure.Grouped(n.Rate), who(p.WhatIf), tokens(n.P50), tokens(n.P90), tokens(n.P99), tokens(n.Max), figure.Grouped(p.Allowance.Burst))}
+		}
+	}
+	return nil
+}
+
+func tokens(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+func frequency(scores []record.ReportScore) (found []string) {
+	for _, s := range scores {
+		text := fmt.Sprintf("%s, %s: %s of %s (%s) rejected; %s of %s users affected", s.Source, s.Basis,
+			figure.Grouped(s.Rejected), figure.Count(s.Attempts, "attempt"), figure.Short(s.RejectedShare),
+			figure.Grouped(int64(s.UsersAffected.N)), figure.Grouped(int64(s.Users)))
+		if i := s.RejectedShare95; i != nil {
+			text += fmt.Sprintf("; 95 %% interval of the share of attempts %s %%, design effect %.3g", figure.Interval(*i), *s.DesignEffect)
+		}
+		found = append(found, text+".")
+	}
+	return found
+}
+
+func (s *subject) saturation() (found []string) {
+	for _, r := range s.runs {
+		p := r.plan
+		var failed int64
+		for _, c := range p.OtherStatuses {
+			if c.Name >= "500" {
+				failed += c.N
+			}
+		}
+		var broken int64
+		for _, c := range p.TransportErrors {
+			broken += c.N
+		}
+		found = append(found, fmt.Sprintf("%s: of %s due, %s found every worker waiting for the engine, %s ended in a server error, %s without an answer; one load is no capacity.",
+			r.name, figure.Count(p.Offered, "request"), figure.Grouped(p.DroppedBusy), figure.Grouped(failed), figure.Grouped(broken)))
+	}
+	return found
+}
+
+func latency(scores []record.ReportScore) (found []string) {
+	for _, s := range scores {
+		if l := s.Latency; l != nil {
+			since := map[string]string{"due": "from when a request was due", "received": "inside the server"}[l.From]
+			found = append(found, fmt.Sprintf("%s: admitted requests took %s at the median and %s at the 99th percentile, %s.",
+				s.Source, figure.Micros(l.P50US), figure.Micros(l.P99US), since))
+		}
+	}
+	return found
+}
+
+func (s *subject) capacity() (found []string) {
+	if s.log != nil && s.log.Quality.Format == record.FormatAPI {
+		found = append(found, fmt.Sprintf("%s: %s of all plans found no paid operation left (402).", s.source, figure.Count(s.lost, "request")))
+	}
+	for _, r := range s.runs {
+		found = append(found, fmt.Sprintf("%s: %s found no paid operation left (402).", r.name, figure.Count(answers(r.plan.OtherStatuses, exhausted), "request")))
+	}
+	return found
+}

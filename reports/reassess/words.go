@@ -1,0 +1,151 @@
+package reassess
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/invoicespec/brimline/internal/figure"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// headline is the verdict in a few words.
+func headline(p record.ReportPlan) string {
+	v := p.Verdict
+	switch v.Word {
+	case record.Raise:
+		return "raise to " + spoken(v.Target.Rate, v.Target.Burst)
+	case record.Keep:
+		return "keep " + spoken(p.Allowance.RequestsPerMinute, p.Allowance.Burst)
+	}
+	return "not enough evidence"
+}
+
+func spoken(rate, burst int64) string {
+	return fmt.Sprintf("%s a minute, burst %s", figure.Grouped(rate), figure.Grouped(burst))
+}
+
+// who is what the log can tell users by.
+func who(w *record.ReportWhatIf) string {
+	if w.Pool == record.PoolClient {
+		return "client"
+	}
+	return "user"
+}
+
+// because says why, in sentences.
+func because(p record.ReportPlan, rules record.ReportRules) []string {
+	list := undue(p)
+	v, w := p.Verdict, p.WhatIf
+	switch {
+	case v.Word == record.NotEnoughEvidence:
+		if len(v.Missing) > 0 {
+			list = append(list, capital(strings.Join(v.Missing, "; "))+".")
+		}
+		if v.Today != nil {
+			list = append(list, todays(p)+".")
+		}
+	case v.Word == record.Raise:
+		list = append(list, fmt.Sprintf("%s; at %s it would be %s (%d).", todays(p), pair(v.Target.Rate, v.Target.Burst),
+			figure.Short(v.Target.UsersAffectedShare), v.Target.UsersAffected))
+	case v.Keep == record.KeepGoalMet:
+		list = append(list, okay(v.Today, w))
+		if c := v.LookAt; c != nil {
+			list = append(list, fmt.Sprintf("Something to look at, not a recommendation: %s would meet the goal too (%d more %ss with a 429).",
+				pair(c.Rate, c.Burst), c.UsersAffected-v.Today.UsersAffected, who(w)))
+		}
+	case v.Keep == record.KeepTooFew:
+		list = append(list, todays(p)+".", fmt.Sprintf("The goal is missed, but a raise to %s would spare only %s.",
+			pair(v.Target.Rate, v.Target.Burst), figure.Count(int64(v.Moved), who(w))))
+	case v.Keep == record.KeepNextPlan:
+		list = append(list, todays(p)+".", fmt.Sprintf("The goal would take %s, which is what the plan %s is for: an upgrade for those who need it, not a raise for all.",
+			pair(v.Target.Rate, v.Target.Burst), v.NextPlan))
+	case v.Keep == record.KeepBeyond:
+		list = append(list, todays(p)+".", "No allowance that was tried meets the goal: whoever needs so much is to be looked at one by one.")
+	}
+	if v.Today != nil && v.Today.Rejected > 0 {
+		list = append(list, oneUser(v.Today, w, rules))
+	}
+	if v.Word == record.Raise {
+		list = append(list, alternatives(p)...)
+		list = append(list, "Not weighed against capacity: no input shows what the engine can take.")
+	}
+	if w != nil && w.LeftOut > 0 {
+		list = append(list, fmt.Sprintf("%s with an allowance of their own at some time %s left out.",
+			figure.Count(int64(w.LeftOut), "user"), plural(w.LeftOut, "is", "are")))
+	}
+	return list
+}
+
+// todays says whom today's allowance hits.
+func todays(p record.ReportPlan) string {
+	c, w := p.Verdict.Today, p.WhatIf
+	return fmt.Sprintf("At today's %s, %s of its %ss (%s of %s, 95 %% interval %s %%) meet a 429 in %s of traffic",
+		pair(c.Rate, c.Burst), figure.Short(c.UsersAffectedShare), who(w), figure.Grouped(int64(c.UsersAffected)),
+		figure.Grouped(int64(w.Users)), figure.Interval(c.UsersAffected95), figure.Count(int64(w.Days), "day"))
+}
+
+func okay(c *record.Cell, w *record.ReportWhatIf) string {
+	return fmt.Sprintf("%s of its %ss (%s of %s, 95 %% interval %s %%) have fewer than one in a thousand of their requests rejected, in %s of traffic.",
+		figure.Short(c.UsersOKShare), who(w), figure.Grouped(int64(c.UsersOK)), figure.Grouped(int64(w.Users)),
+		figure.Interval(c.UsersOK95), figure.Count(int64(w.Days), "day"))
+}
+
+// oneUser says how much of the rejections one user makes.
+func oneUser(c *record.Cell, w *record.ReportWhatIf, rules record.ReportRules) string {
+	if c.TopShare >= rules.TopShare && c.UsersAffected > 1 {
+		return fmt.Sprintf("The number of rejections is one %s's story: it makes %s of them.", who(w), figure.Short(c.TopShare))
+	}
+	return fmt.Sprintf("One %s makes %s of all rejections.", who(w), figure.Short(c.TopShare))
+}
+
+// alternatives are other allowances that would do.
+func alternatives(p record.ReportPlan) (list []string) {
+	v := p.Verdict
+	if c := v.WithoutRefused; c != nil {
+		list = append(list, fmt.Sprintf("Had the %s refused at the time not been made, %s would do.",
+			figure.Count(p.WhatIf.AlreadyRefused, "attempt"), pair(c.Rate, c.Burst)))
+	}
+	var others []string
+	for _, c := range v.Alternatives {
+		others = append(others, pair(c.Rate, c.Burst))
+	}
+	if len(others) > 0 {
+		list = append(list, fmt.Sprintf("With the burst in another proportion to the rate it would take %s.", strings.Join(others, " or ")))
+	}
+	return list
+}
+
+// undue says what a run saw that no limiter of this allowance decides.
+func undue(p record.ReportPlan) (list []string) {
+	list = []string{}
+	for _, s := range p.Scores {
+		if s.RateJudged == nil {
+			continue
+		}
+		if n := s.RateJudged.Undue; n > 0 {
+			list = append(list, fmt.Sprintf("%s: %s for the rate came while there surely was a token.", s.Source, figure.Count(n, "429")))
+		}
+		if n := s.ConcurrencyJudged.Undue; n > 0 {
+			list = append(list, fmt.Sprintf("%s: %s for concurrency came while there surely was a place.", s.Source, figure.Count(n, "429")))
+		}
+		if n := *s.WithoutToken; n > 0 {
+			list = append(list, fmt.Sprintf("%s: %s got past the limit while there surely was no token.", s.Source, figure.Count(n, "request")))
+		}
+	}
+	return list
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,221 @@
+package render
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/invoicespec/brimline/internal/figure"
+	"github.com/invoicespec/brimline/reports/chart"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+//go:embed report.html.tmpl
+var reportPage string
+
+//go:embed report.css
+var reportStyle string
+
+var reportTemplate = template.Must(template.New("report").Funcs(reportFuncs()).Parse(reportPage))
+
+// ReportHTML writes a report as one page that asks the network for nothing: the
+// style is inside and named by its digest in a policy that allows nothing else.
+func ReportHTML(w io.Writer, r record.Report) error {
+	style := "\n" + reportStyle + chart.CSS
+	digest := sha256.Sum256([]byte(style))
+	return reportTemplate.Execute(w, struct {
+		record.Report
+		Style  template.CSS
+		Policy string
+	}{
+		r, template.CSS(style),
+		"default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'; base-uri 'none'; form-action 'none'",
+	})
+}
+
+// Report writes the verdicts of a report for a terminal.
+func Report(w io.Writer, r record.Report) error {
+	var b strings.Builder
+	for i, p := range r.Plans {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s: %s\n", capital(visible(p.Plan)), p.Verdict.Headline)
+		for _, s := range p.Verdict.Because {
+			fmt.Fprintf(&b, "  %s\n", visible(s))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// reportFuncs is what the page says of figures. Text that came out of an input
+// goes through visible.
+func reportFuncs() template.FuncMap {
+	return template.FuncMap{
+		"visible": visible, "capital": capital,
+		"grouped": grouped, "percent": figure.Percent, "interval": figure.Interval, "micros": figure.Micros, "bytes": figure.Bytes,
+		"short": figure.Short, "lede": lede, "word": verdictWord, "chart": whatIfChart, "rows": scoreRows, "heat": heatRows,
+		"kind": inputKind, "facts": logFacts, "runFacts": runFacts, "state": gateState, "who": poolNoun, "line": lineName,
+		"columns": scoreColumns,
+	}
+}
+
+// grouped takes what a template has.
+func grouped(n any) string {
+	switch n := n.(type) {
+	case int:
+		return figure.Grouped(int64(n))
+	case int64:
+		return figure.Grouped(n)
+	case *int64:
+		if n != nil {
+			return figure.Grouped(*n)
+		}
+	}
+	return "n/a"
+}
+
+// visible writes out what would not print, or would change how its neighbours
+// print.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// lede says in a line each what the report rests on.
+func lede(r record.Report) (lines []string) {
+	const date = "2 January 2006"
+	for _, l := range r.Logs {
+		first, last := l.Log.First.Format(date), l.Log.Last.Format(date)
+		span := first + " to " + last
+		if first == last {
+			span = first
+		}
+		lines = append(lines, fmt.Sprintf("%s of %s, %s", figure.Count(l.Attempts, "request"), figure.Count(int64(l.Users), poolNoun(l.Pool)), span))
+	}
+	for _, n := range r.Runs {
+		lines = append(lines, fmt.Sprintf("a load run of %s, %s", tookText(n.ActualMS), n.Started.UTC().Format(date)))
+	}
+	return lines
+}
+
+func poolNoun(p record.Pool) string {
+	if p == record.PoolClient {
+		return "client"
+	}
+	return "user"
+}
+
+func verdictWord(v record.Reassessment) string {
+	return map[record.Reassessment]string{
+		record.Keep: "Keep", record.Raise: "Raise", record.NotEnoughEvidence: "Not enough evidence",
+	}[v]
+}
+
+func inputKind(k record.InputKind) string {
+	return map[record.InputKind]string{
+		record.InputRun: "load run", record.InputAccessLog: "access log", record.InputAPILog: "API log",
+	}[k]
+}
+
+func gateState(s record.GateState) string {
+	return map[record.GateState]string{record.GateHolds: "✓ yes", record.GateFails: "✗ no", record.GateMissing: "? unknown"}[s]
+}
+
+// fact is a name and what there is to say.
+type fact struct {
+	Name  string
+	Lines []string
+}
+
+// logFacts is what was read of a log and how far it can be trusted.
+func logFacts(r record.Replay) (list []fact) {
+	l := r.Log
+	add := func(name string, lines ...string) {
+		if len(lines) > 0 {
+			list = append(list, fact{name, lines})
+		}
+	}
+	const stamp = "2006-01-02 15:04:05"
+	add("format", formatName(l.Format, false))
+	add("lines", fmt.Sprintf("%s: %s entries%s", figure.Grouped(l.Lines), figure.Grouped(l.Entries), dropped(l)))
+	if kept := keptOddly(l); kept != "" {
+		add("kept", kept)
+	}
+	add("attempts", attempts(r))
+	add("clients", fmt.Sprintf("%s, worth %.2f equal ones (Kish); the busiest made %s of the entries",
+		figure.Grouped(int64(l.Clients)), l.EffectiveClients, percent(share(l.BusiestEntries, l.Entries))))
+	add("span", fmt.Sprintf("%s to %s UTC; largest gap %s", l.First.Format(stamp), l.Last.Format(stamp), length(l.LargestGap)))
+	add("stamps", fmt.Sprintf("of %s, %s back in time; %s share their second with another, at most %d in one; %s in the fullest minute of the hour",
+		resolution(l.ResolutionMicros), figure.Count(l.BackwardSteps, "step"), percent(l.TieShare), l.MostPerSecond, percent(l.ConstantMinute)))
+	add("status", countList(l.Statuses))
+	if a := r.Agreement; a != nil {
+		text := fmt.Sprintf("%s of %s come out as recorded when they are taken again", figure.Grouped(a.Agreed), figure.Count(a.Compared, "decision"))
+		if a.Disagreed+a.Untold+a.Missing > 0 {
+			text += fmt.Sprintf("; %s differ, %s cannot be told, %s are not in the log",
+				figure.Grouped(a.Disagreed), figure.Grouped(a.Untold), figure.Grouped(a.Missing))
+		}
+		add("decisions", text)
+	}
+	add("assumed", r.Assumed...)
+	add("missing", r.Missing...)
+	add("warning", r.Warnings...)
+	if r.Refused != "" {
+		add("refused", r.Refused)
+	}
+	return list
+}
+
+// runFacts is what a run was and how far it can be trusted.
+func runFacts(n record.ReportRun) []fact {
+	took := tookText(n.ActualMS)
+	if n.Interrupted {
+		took += ", interrupted"
+	}
+	list := []fact{
+		{"target", []string{n.Target}},
+		{"started", []string{fmt.Sprintf("%s, %s, seed %d", n.Started.UTC().Format("2006-01-02 15:04:05 UTC"), took, n.Seed)}},
+		{"made by", []string{"brimline " + n.Brimline}},
+	}
+	var who []string
+	for _, p := range n.Populations {
+		who = append(who, fmt.Sprintf("%s on %s, %s, %.4g a minute each, on a 429: %s",
+			figure.Count(p.Users, "user"), p.Plan, p.Arrival, p.PerMinute, strings.ReplaceAll(p.On429, "-", " ")))
+	}
+	if len(who) > 0 {
+		list = append(list, fact{"load", who})
+	}
+	list = append(list, fact{"lag", []string{figure.Micros(n.LagP99US) + " behind its schedule at the 99th percentile"}})
+	if len(n.Limits) > 0 {
+		list = append(list, fact{"limits", n.Limits})
+	}
+	return list
+}

@@ -1,0 +1,98 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/invoicespec/brimline/internal/figure"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// scoreRow is a row of the scoreboard: every cell a figure and, smaller, what
+// belongs to it.
+type scoreRow struct {
+	Plan  string
+	First bool // of its plan
+	Cells []scoreCell
+}
+
+type scoreCell struct {
+	Main, Note string
+	Bad        bool // something that should not be
+}
+
+// scoreColumns names the cells of a [scoreRow].
+func scoreColumns() []string {
+	return []string{"by", "users affected", "users OK", "attempts", "429 rate", "429 concurrency", "due / undue", "top user", "p50 / p99"}
+}
+
+const unknown = "n/a"
+
+// scoreRows is the scoreboard, plan by plan.
+func scoreRows(plans []record.ReportPlan) (rows []scoreRow) {
+	for _, p := range plans {
+		for i, s := range p.Scores {
+			rows = append(rows, scoreRow{Plan: p.Plan, First: i == 0, Cells: scoreCells(s)})
+		}
+	}
+	return rows
+}
+
+func scoreCells(s record.ReportScore) []scoreCell {
+	basis := map[record.Basis]string{
+		record.BasisRecorded: "as recorded", record.BasisReplayed: "replayed", record.BasisMeasured: "load run",
+	}[s.Basis]
+	if a := s.Allowance; a != nil {
+		basis += " at " + slashed(a.RequestsPerMinute, a.Burst)
+	}
+	admitted := unknown + " admitted"
+	if s.Admitted != nil {
+		admitted = figure.Grouped(*s.Admitted) + " admitted"
+	}
+	due := judgedCell(s)
+	top := scoreCell{Main: unknown, Note: fmt.Sprintf("%.3g effective", s.EffectiveUsers)}
+	if s.TopShare != nil {
+		top.Main = figure.Percent(*s.TopShare)
+	}
+	took := scoreCell{Main: unknown}
+	if l := s.Latency; l != nil {
+		took.Main = figure.Micros(l.P50US) + " / " + figure.Micros(l.P99US)
+		took.Note = map[string]string{"due": "from when due", "received": "in the server"}[l.From]
+	}
+	return []scoreCell{
+		{Main: basis, Note: s.Source},
+		userCell(s.UsersAffected, s.Users), userCell(s.UsersOK, s.Users),
+		{Main: figure.Grouped(s.Attempts), Note: admitted},
+		causeCell(s.RejectedRate, s), causeCell(s.RejectedConcurrency, s),
+		due, top, took,
+	}
+}
+
+func userCell(u record.UserShare, of int) scoreCell {
+	return scoreCell{
+		Main: figure.Percent(u.Share),
+		Note: fmt.Sprintf("%s of %s · %s", figure.Grouped(int64(u.N)), figure.Grouped(int64(of)), figure.Interval(u.Share95)),
+	}
+}
+
+func causeCell(n *int64, s record.ReportScore) scoreCell {
+	switch {
+	case n != nil && s.Attempts > 0:
+		return scoreCell{Main: figure.Grouped(*n), Note: figure.Percent(float64(*n) / float64(s.Attempts))}
+	case s.Basis == record.BasisRecorded && s.Rejected > 0:
+		return scoreCell{Main: unknown, Note: figure.Grouped(s.Rejected) + " of either cause"}
+	}
+	return scoreCell{Main: unknown}
+}
+
+func judgedCell(s record.ReportScore) scoreCell {
+	if s.RateJudged == nil {
+		return scoreCell{Main: unknown}
+	}
+	j := s.RateJudged.Plus(*s.ConcurrencyJudged)
+	c := scoreCell{Main: figure.Grouped(j.Due) + " / " + figure.Grouped(j.Undue), Note: figure.Grouped(j.Undecided) + " undecided", Bad: j.Undue > 0}
+	if s.WithoutToken != nil && *s.WithoutToken > 0 {
+		c.Note += fmt.Sprintf(" · %s without a token", figure.Grouped(*s.WithoutToken))
+		c.Bad = true
+	}
+	return c
+}
