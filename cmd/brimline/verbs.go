@@ -9,6 +9,7 @@ func verbs(w world) []*cobra.Command {
 		checkVerb(w),
 		loadVerb(w),
 		replayVerb(w),
+		reportVerb(w),
 		demoVerb(w),
 	}
 }
