@@ -32,20 +32,7 @@ func (s *Scenario) aRestedUserOn(ctx context.Context, plan string) error {
 	if err := s.leaseAll(ctx, plan, 1); err != nil {
 		return err
 	}
-	return s.ready(s.each(func(u *subject) error { return s.rest(ctx, u) }))
-}
-
-func (s *Scenario) rest(ctx context.Context, u *subject) error {
-	asked, err := s.Rest(ctx, u.User)
-	if asked.Method != "" {
-		if _, err := s.take(exchange{Exchange: asked, who: u}); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return noAnswer(err)
-	}
-	return nil
+	return s.ready(s.each(func(u *subject) error { return s.ensure(ctx, u, u.Bucket.Allowance().Burst) }))
 }
 
 func (s *Scenario) aUserOn(ctx context.Context, plan string) error {

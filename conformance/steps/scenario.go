@@ -163,20 +163,13 @@ func capInDisguise(e exchange) bool {
 	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return f.Clause == "CONC-1" })
 }
 
-// ensure waits until n tokens of u are certainly there, or the whole burst if
-// that is less. A bucket of which nothing is known is asked once.
+// ensure makes sure of n tokens, or of the whole burst if that is less.
 func (s *Scenario) ensure(ctx context.Context, u *subject, n int64) error {
-	n = min(n, u.Bucket.Allowance().Burst)
-	if u.Bucket.WaitFor(n) == 0 {
-		return nil
-	}
-	if u.Bucket.Width() >= oracle.Token {
-		if _, err := s.send(ctx, u, s.Valid()); err != nil {
+	asked, err := s.Ready(ctx, u.User, n)
+	if asked.Method != "" {
+		if _, err := s.take(exchange{Exchange: asked, who: u}); err != nil {
 			return err
 		}
 	}
-	if err := s.Wait(ctx, microseconds(u.Bucket.WaitFor(n))); err != nil {
-		return noAnswer(err)
-	}
-	return nil
+	return asInconclusive(err)
 }

@@ -301,8 +301,8 @@ func (s *Scenario) askAroundTheToken(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Wait(ctx, microseconds(u.Bucket.WaitFor(1))); err != nil {
-		return noAnswer(err)
+	if err := s.ensure(ctx, u, 1); err != nil {
+		return err
 	}
 	return s.sends(func() ([]exchange, error) {
 		late, err := s.send(ctx, u, s.Valid())
@@ -311,19 +311,20 @@ func (s *Scenario) askAroundTheToken(ctx context.Context) error {
 }
 
 func (s *Scenario) waitForOne(ctx context.Context) error {
-	return asInconclusive(s.Wait(ctx, microseconds(s.user().Bucket.WaitFor(1))))
+	return s.ensure(ctx, s.user(), 1)
 }
 
 func (s *Scenario) waitForTwo(ctx context.Context) error {
-	return s.each(func(u *subject) error {
-		return asInconclusive(s.Wait(ctx, microseconds(u.Bucket.WaitFor(2))))
-	})
+	return s.each(func(u *subject) error { return s.ensure(ctx, u, 2) })
 }
 
 // idle waits until the bucket has been full for as long as three tokens take.
 func (s *Scenario) idle(ctx context.Context) error {
 	return s.each(func(u *subject) error {
-		return asInconclusive(s.Wait(ctx, microseconds(u.Bucket.WaitFor(u.Bucket.Allowance().Burst))+3*s.tokenTime(u)))
+		if err := s.ensure(ctx, u, u.Bucket.Allowance().Burst); err != nil {
+			return err
+		}
+		return asInconclusive(s.Wait(ctx, 3*s.tokenTime(u)))
 	})
 }
 

@@ -120,23 +120,24 @@ func (t *Target) Return(ctx context.Context, u *User) error {
 	return err
 }
 
-// Rest makes the user's bucket certainly full. Where its level is not known it
-// sends one valid request to learn it; then it waits as long as it takes. The
-// exchange is that request's; its Method is empty if none was sent.
+// Rest makes the user's bucket certainly full: see [Target.Ready].
 func (t *Target) Rest(ctx context.Context, u *User) (Exchange, error) {
+	return t.Ready(ctx, u, u.Bucket.Allowance().Burst)
+}
+
+// Ready makes sure of so many tokens in the user's bucket, or of the whole burst
+// if that is less. Where its level is not known it sends one valid request to
+// learn it; then it waits as long as it takes. The exchange is that request's;
+// its Method is empty if none was sent.
+func (t *Target) Ready(ctx context.Context, u *User, tokens int64) (Exchange, error) {
 	var asked Exchange
-	burst := u.Bucket.Allowance().Burst
-	full := func() bool {
-		lo, _ := u.Bucket.LevelAt(t.time.atLeast())
-		return lo >= burst*oracle.Token
-	}
-	if !full() && u.Bucket.Width() >= oracle.Token {
+	left := func() int64 { return u.Bucket.ReadyAt(tokens) - t.time.atLeast() }
+	if left() > 0 && u.Bucket.Width() >= oracle.Token {
 		if asked = t.Send(ctx, u, t.Valid()); asked.Err != nil {
 			return asked, asked.Err
 		}
 	}
-	for !full() {
-		wait := max(1, u.Bucket.ReadyAt(burst)-t.time.atLeast())
+	for wait := left(); wait > 0; wait = left() {
 		if err := t.Wait(ctx, time.Duration(wait)*time.Microsecond); err != nil {
 			return asked, err
 		}
