@@ -244,3 +244,17 @@ func TestRecruit(t *testing.T) {
 type away struct{}
 
 func (away) Lease(context.Context, string, int) (*target.User, error) { return nil, target.ErrAway }
+
+// TestExample: what we show works, for the plans of the reference.
+func TestExample(t *testing.T) {
+	s, err := traffic.Read("../../examples/load.yaml")
+	require.NoError(t, err)
+	require.LessOrEqual(t, s.Duration, 30*time.Second)
+	members, err := s.Cast(allowances)
+	require.NoError(t, err)
+	require.LessOrEqual(t, traffic.MostCharged(members, s.Duration), int64(target.DefaultMaxOperations))
+	_, users := s.Plans()
+	for plan, n := range users {
+		require.LessOrEqual(t, n, int64(20), "serve starts with 20 users on %s", plan)
+	}
+}
