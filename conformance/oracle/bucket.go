@@ -1,6 +1,10 @@
 package oracle
 
-import "github.com/invoicespec/brimline/conformance/contract"
+import (
+	"slices"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
 
 // Bucket is what is known of one user's bucket. It wants one request at a time
 // of that user, or [Bucket.JudgeParallel], and nobody else on that user; it is
@@ -30,12 +34,14 @@ type past struct {
 	status     int
 	retryAfter contract.Number
 	reset      contract.Number
-	rejections int64 // rate rejections in a row, up to the latest answer
-	fullRun    bool  // no rate rejection since the bucket was certainly full
-	promised   bool  // that full bucket was there since a RateLimit-Reset had said so
-	lies       bool  // RateLimit-Remaining was found to be wrong by itself
-	blamed     []string
+	rejections int64    // rate rejections in a row, up to the latest answer
+	fullRun    bool     // no rate rejection since the bucket was certainly full
+	promised   bool     // that full bucket was there since a RateLimit-Reset had said so
+	blamed     []string // the clauses that were broken so far
 }
+
+// lies reports whether RateLimit-Remaining was found to be wrong by itself.
+func (p past) lies() bool { return slices.Contains(p.blamed, "HDR-3") }
 
 // NewFull is the bucket of a user who is known to be rested.
 func NewFull(a Allowance) *Bucket {
@@ -119,7 +125,7 @@ func (b *Bucket) Lose(s Span) {
 
 // forget drops what a request of unknown outcome makes worthless.
 func (b *Bucket) forget() {
-	b.past = past{asked: true, from: b.past.from, kind: unclear, fullRun: b.past.fullRun, lies: b.past.lies, blamed: b.past.blamed}
+	b.past = past{asked: true, from: b.past.from, kind: unclear, fullRun: b.past.fullRun, blamed: b.past.blamed}
 	b.doubt = nil
 }
 

@@ -122,12 +122,14 @@ func TestEachFaultIsBlamedOnItsClause(t *testing.T) {
 				blamed := map[string]int{}
 				for _, f := range found {
 					requireWellFormed(t, f)
-					for _, c := range append([]string{f.Clause}, f.Also...) {
-						blamed[c]++
-					}
+					blamed[f.Clause]++
 				}
-				require.Contains(t, blamed, clause, "%v", found[:min(len(found), 8)])
-				t.Log(plan, fault, "own:", clause, blamed)
+				for other, n := range blamed {
+					if other == "HDR-6" && strings.HasPrefix(fault, "refill-") {
+						continue // the same observation, of a client that obeys
+					}
+					require.LessOrEqual(t, n, blamed[clause], "%s is blamed more than %s: %v", other, clause, blamed)
+				}
 			})
 		}
 	}

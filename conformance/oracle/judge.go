@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 )
@@ -37,7 +38,9 @@ func (b *Bucket) Judge(a contract.Answer, s Span) []Finding {
 	b.doubt = v.doubt
 	findings = append(findings, v.findings...)
 	for _, f := range findings {
-		b.past.blamed = append(b.past.blamed, f.Clause)
+		if !slices.Contains(b.past.blamed, f.Clause) {
+			b.past.blamed = append(b.past.blamed, f.Clause)
+		}
 	}
 	return findings
 }
@@ -65,7 +68,6 @@ func (b *Bucket) reconsider(sc scene, s Span, v view) view {
 	case len(v.findings) == 0: // both are possible
 		v.doubt = &doubt{kept: other.kept, offset: old.offset, finding: old.finding}
 	default:
-		b.past.lies = true
 		v = view{kept: other.kept, findings: []Finding{old.finding}}
 	}
 	return v

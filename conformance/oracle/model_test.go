@@ -219,25 +219,44 @@ func (s *server) withHeaders(status int, code string) contract.Answer {
 	case "duplicate-headers":
 		twice = contract.HeaderRemaining
 	case "retry-after-floor":
-		retry = floor(s.seconds(tokens(1))).Int64()
+		if rejected {
+			retry = floor(s.seconds(tokens(1))).Int64()
+		}
 	case "retry-after-zero":
-		retry = 0
+		if rejected {
+			retry = 0
+		}
 	case "retry-after-const-1":
-		retry = 1
+		if rejected {
+			retry = 1
+		}
 	case "retry-after-60":
-		retry = 60
+		if rejected {
+			retry = 60
+		}
 	case "retry-after-plus-one":
-		retry++
+		if rejected {
+			retry++
+		}
 	case "retry-after-is-reset":
-		retry = reset
+		if rejected {
+			retry = reset
+		}
 	case "retry-after-date":
+		if conc {
+			break
+		}
 		conv[contract.HeaderRetryAfter] = func(int64) string { return "Mon, 30 Nov 2026 12:00:00 GMT" }
 	case "no-retry-after":
 		withRetry = withRetry && !rejected
 	case "conc-retry-after-0":
-		retry = 0
+		if conc {
+			retry = 0
+		}
 	case "conc-retry-after-5":
-		retry = 5
+		if conc {
+			retry = 5
+		}
 	case "conc-no-retry-after":
 		withRetry = withRetry && !conc
 	case "conc-remaining-is-permits":

@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,26 @@ func TestFindings(t *testing.T) {
 		"headers on a 401": {full(), render(401, contract.CodeUnauthenticated, map[string]string{contract.HeaderLimit: "10"}), at(0),
 			oracle.Finding{Clause: "AUTH-1", Field: "RateLimit-Limit", Expected: "absent", Ground: "nobody was authenticated", Got: "10",
 				Consequence: "it describes a bucket that is not the caller's"}},
+		"a range": {oracle.NewUnknown(free, 0), says(200, "", 10, 3, 99, -1), at(6_000_000),
+			oracle.Finding{Clause: "HDR-4", Field: "RateLimit-Reset", Expected: "37 to 42", Ground: "the bucket held 3.000 to 4.000 tokens, 10 a minute", Got: "99",
+				Consequence: "the client would wait longer than it has to"}},
+		"a 429 that could be either": {oracle.NewUnknown(free, 0), says(429, "SLOW_DOWN", 10, 3, 42, 1), at(0),
+			oracle.Finding{Clause: "ERR-3", Field: "errorCode", Expected: "RATE_LIMIT_EXCEEDED or CONCURRENCY_LIMIT_EXCEEDED",
+				Ground: "the bucket held 0.000 to 10.000 tokens, 10 a minute", Got: "SLOW_DOWN", Consequence: "a client cannot tell which limit it met"}},
+		"Remaining above Limit": {oracle.NewUnknown(free, 0), says(200, "", 10, 11, 0, -1), at(0),
+			oracle.Finding{Clause: "RATE-3", Also: []string{"HDR-8"}, Field: "RateLimit-Remaining", Expected: "0 to 9",
+				Ground: "the bucket held 0.000 to 9.000 tokens, 10 a minute", Got: "11", Consequence: "the bucket holds more than it should"}},
+		"an empty bucket that pays for a rejection": {empty(), says(429, contract.CodeRateLimited, 10, 0, 66, 12), oracle.Span{From: 78_000, To: 79_000},
+			oracle.Finding{Clause: "RATE-8", Field: "RateLimit-Reset", Expected: "60", Ground: "the bucket held 0.011 to 0.014 of a token, 10 a minute", Got: "66",
+				Consequence: "the bucket holds less than it should"}},
+		"a Remaining below zero": {empty(), render(429, contract.CodeRateLimited, map[string]string{contract.HeaderLimit: "10", contract.HeaderRemaining: "-1", contract.HeaderReset: "60", contract.HeaderRetryAfter: "6"}), at(78_000),
+			oracle.Finding{Clause: "HDR-8", Also: []string{"HDR-3"}, Field: "RateLimit-Remaining", Expected: "one plain decimal integer", Ground: "a client parses it as such", Got: "malformed: -1"}},
+		"a Remaining that is no number": {full(), render(200, "", map[string]string{contract.HeaderLimit: "10", contract.HeaderRemaining: "nine", contract.HeaderReset: "6"}), at(0),
+			oracle.Finding{Clause: "HDR-8", Field: "RateLimit-Remaining", Expected: "one plain decimal integer", Ground: "a client parses it as such", Got: "malformed: nine"}},
+		"a date to retry at": {empty(), render(429, contract.CodeRateLimited, map[string]string{contract.HeaderLimit: "10", contract.HeaderRemaining: "0", contract.HeaderReset: "60", contract.HeaderRetryAfter: "Mon"}), at(78_000),
+			oracle.Finding{Clause: "HDR-8", Also: []string{"HDR-5"}, Field: "Retry-After", Expected: "one plain decimal integer", Ground: "a client parses it as such", Got: "malformed: Mon"}},
+		"Retry-After twice": {empty(), render(429, contract.CodeRateLimited, map[string]string{contract.HeaderLimit: "10", contract.HeaderRemaining: "0", contract.HeaderReset: "60", contract.HeaderRetryAfter: "6"}, contract.HeaderRetryAfter), at(78_000),
+			oracle.Finding{Clause: "HDR-8", Field: "Retry-After", Expected: "one plain decimal integer", Ground: "a client parses it as such", Got: "doubled: 6 | 6"}},
 		"a cap that asks before the bucket": {empty(), says(429, contract.CodeConcurrencyLimited, 10, 0, 60, 1), at(78_000),
 			oracle.Finding{Clause: "RATE-6", Field: "status", Expected: "429 RATE_LIMIT_EXCEEDED", Ground: "the bucket held 0.011 to 0.013 of a token, 10 a minute",
 				Got: "429 CONCURRENCY_LIMIT_EXCEEDED", Consequence: "the cap is asked before the bucket"}},
@@ -162,6 +183,27 @@ func TestWaits(t *testing.T) {
 	lo, hi = full.LevelAt(600_000)
 	require.Equal(t, 51*oracle.Token, lo)
 	require.Equal(t, lo, hi)
+}
+
+func TestLevelOfAWideSpan(t *testing.T) {
+	b := oracle.NewFull(free)
+	require.Empty(t, b.Judge(says(200, "", 10, 9, 6, -1), oracle.Span{From: 0, To: 3_000_000}))
+	lo, hi := b.Level()
+	require.Equal(t, [2]int64{9 * oracle.Token, 9*oracle.Token + oracle.Token/2}, [2]int64{lo, hi}, "half a token may have come back")
+	require.Equal(t, oracle.Token/2, b.Width())
+	short, certain := b.ShortOf(10)
+	require.True(t, certain)
+	require.Equal(t, int64(2_999_999), short)
+	require.Equal(t, int64(3_000_000+6_000_000), b.ReadyAt(10))
+
+	// What is open does not grow with the number of wide spans.
+	srv := &server{Allowance: free}
+	b = oracle.NewFull(free)
+	for i := range int64(20) {
+		from := 3 * second * i
+		require.Empty(t, b.Judge(srv.answer(from+second, ok), oracle.Span{From: from, To: from + 3*second}))
+		require.LessOrEqual(t, b.Width(), oracle.Token/2)
+	}
 }
 
 func TestPlanChanges(t *testing.T) {
@@ -236,6 +278,17 @@ func TestParallel(t *testing.T) {
 			require.Equal(t, append([]string{}, c.want...), clauses(found))
 		})
 	}
+	t.Run("a header that no order explains", func(t *testing.T) {
+		all := samples(3, 0, at(0))
+		ten := says(200, "", 10, 10, 0, -1)
+		all[1].Answer = &ten
+		_, found := oracle.NewFull(free).JudgeParallel(all)
+		require.Equal(t, []string{"RATE-9 RateLimit-Remaining: 7 to 9, 10"}, clauses(found))
+		lone := says(200, "", 10, 10, 12, -1)
+		all[1].Answer = &lone
+		_, found = oracle.NewFull(free).JudgeParallel(all)
+		require.Equal(t, []string{"HDR-3 RateLimit-Remaining: 7 to 9, 10"}, clauses(found))
+	})
 	t.Run("nobody asked the bucket", func(t *testing.T) {
 		b := oracle.NewFull(free)
 		a := render(401, contract.CodeUnauthenticated, nil)
@@ -246,13 +299,24 @@ func TestParallel(t *testing.T) {
 		require.Empty(t, found)
 		require.Empty(t, claims)
 	})
-	t.Run("what is left", func(t *testing.T) {
-		b := oracle.NewFull(free)
-		_, found := b.JudgeParallel(samples(4, 0, at(0)))
-		require.Empty(t, found)
-		lo, hi := b.Level()
-		require.Equal(t, [2]int64{6 * oracle.Token, 6 * oracle.Token}, [2]int64{lo, hi})
-	})
+	for name, c := range map[string]struct {
+		admitted, rejected int
+		span               oracle.Span
+		lo, hi             int64 // when the last answer is there
+	}{
+		"what is left":                       {4, 0, at(0), 6 * oracle.Token, 6 * oracle.Token},
+		"what is left and may have refilled": {4, 0, oracle.Span{From: 0, To: 6_000_000}, 6 * oracle.Token, 7 * oracle.Token},
+		"less than a token":                  {10, 1, at(0), 0, 0},
+		"less than a token, and a refill":    {10, 1, oracle.Span{From: 0, To: 3_000_000}, 0, oracle.Token / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := oracle.NewFull(free)
+			_, found := b.JudgeParallel(samples(c.admitted, c.rejected, c.span))
+			require.Empty(t, found)
+			lo, hi := b.Level()
+			require.Equal(t, [2]int64{c.lo, c.hi}, [2]int64{lo, hi})
+		})
+	}
 }
 
 func TestClaims(t *testing.T) {
@@ -277,6 +341,45 @@ func TestClaims(t *testing.T) {
 	require.Empty(t, found)
 	_, found = empty.Spend(at(0))
 	require.Equal(t, []string{"RATE-1 status: 429 RATE_LIMIT_EXCEEDED, in flight"}, clauses(found))
+}
+
+// TestAnUnclearRejection: a 429 that could be of either kind leaves open whether
+// a token was spent.
+func TestAnUnclearRejection(t *testing.T) {
+	unclear := render(429, "SLOW_DOWN", nil)
+	for name, c := range map[string]struct {
+		wait   int64 // after the bucket was empty, give or take half a token
+		lo, hi int64
+	}{
+		"more than a token or less": {6 * second, oracle.Token / 2, oracle.Token - 1},
+		"well more":                 {9 * second, 0, oracle.Token - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := oracle.NewUnknown(oracle.Allowance{RequestsPerMinute: 10, Burst: 10, Concurrency: 1}, 0)
+			require.Empty(t, b.Judge(says(200, "", 10, 0, 60, -1), oracle.Span{From: 0, To: 3 * second}))
+			require.NotEmpty(t, b.Judge(unclear, at(3*second+c.wait-3*second)))
+			lo, hi := b.Level()
+			require.GreaterOrEqual(t, lo, int64(0))
+			require.LessOrEqual(t, lo, c.lo)
+			require.GreaterOrEqual(t, hi, c.hi)
+		})
+	}
+}
+
+// TestARemainingThatIsOff: where Reset is too coarse to contradict it, it may be
+// the bucket that is off. Once the two stories part, the header is blamed, and
+// from then on it alone.
+func TestARemainingThatIsOff(t *testing.T) {
+	for _, fault := range []string{"remaining-plus-one", "remaining-minus-one"} {
+		found := run(&server{Allowance: pro, fault: fault}, step{ask: ok, wait: second / 50, times: 60})
+		parted := slices.IndexFunc(found, func(f oracle.Finding) bool { return f.Clause == "HDR-3" })
+		require.GreaterOrEqual(t, parted, 0, fault)
+		require.LessOrEqual(t, parted, 2, fault)
+		for _, f := range found[parted:] {
+			require.Equal(t, "HDR-3", f.Clause, fault)
+		}
+		require.Greater(t, len(found), 40, "it is found again and again")
+	}
 }
 
 func TestLose(t *testing.T) {

@@ -18,13 +18,14 @@ func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) {
 	}
 	// The first decision settles a change, so what refills before it does so at
 	// the old rate, and what refills after it at the new one.
-	start, _ := b.at(Span{c.whole.From, c.firstTo})
+	start, left := b.at(Span{c.whole.From, c.firstTo})
 	refill := gain(b.is.RequestsPerMinute, c.whole.To-c.whole.From)
-	findings = append(findings, b.bounds(c, start, refill)...)
+	wrong := b.bounds(c, start, refill)
+	findings = append(findings, wrong...)
 
 	full := b.is.full()
 	most := min(full, start.hi+refill)
-	after := levels{max(0, start.lo-(c.spent+c.unclear)*Token), most - c.spent*Token}
+	after := kept{max(0, start.lo-(c.spent+c.unclear)*Token), left.hi - c.spent*Token}
 	sc := b.scene(contract.Answer{}, spent, start, kept(start), c.whole)
 	sc.parallel = true
 	var claims []Claim
@@ -43,14 +44,13 @@ func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) {
 		}
 	}
 
-	if c.rejected > 0 {
-		after.hi = min(after.hi, Token-1+refill)
+	if c.rejected > 0 { // less than a token was there at some moment, the first one if it has to be
+		after.hi = min(after.hi, Token-1)
 	}
-	after.hi = min(after.hi, full)
-	if after.empty() { // a finding says so already
-		after = levels{0, full}
+	if len(wrong) > 0 { // then nothing is known
+		after = kept{0, full}
 	}
-	b.settle(c.whole, kept(after))
+	b.settle(c.whole, after)
 	b.forget()
 	b.past.fullRun = b.past.fullRun && c.rejected == 0
 	return claims, findings

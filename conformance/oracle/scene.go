@@ -153,7 +153,7 @@ func (sc scene) weigh(v *view, readings []reading) {
 	one := wrong[0]
 	single := sc.wrong(sc.headerClause(one), one.name, one.expected.String(), one.number, v.after)
 	certain := len(wrong) == len(readings)
-	eitherWay := one.name == contract.HeaderRemaining && !sc.past.lies && !sc.parallel
+	eitherWay := one.name == contract.HeaderRemaining && !sc.past.lies() && !sc.parallel
 	if claimed.empty() || !certain && !eitherWay {
 		v.findings = append(v.findings, single)
 		for _, r := range wrong[1:] {
@@ -186,7 +186,7 @@ func (sc scene) headerClause(r reading) string {
 		return "RATE-8" // it grew while nothing but rejections came
 	case r.name == contract.HeaderRetryAfter:
 		return "HDR-5"
-	case sc.kind == concurrency && r.number.Value < r.expected.lo && !sc.past.lies:
+	case sc.kind == concurrency && r.number.Value < r.expected.lo && !sc.past.lies():
 		return "HDR-9"
 	}
 	return "HDR-3"
