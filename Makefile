@@ -17,10 +17,10 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors soak bench fuzz cover clean compiler
+.PHONY: help build demo test lint floors self-test soak bench fuzz cover clean compiler
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 build: ## build bin/brimline
 	@CGO_ENABLED=0 go build -trimpath -o bin/brimline ./cmd/brimline
@@ -37,6 +37,9 @@ lint: ## formatting, vet, staticcheck, floors, go.mod, file lengths, shell synta
 
 floors: ## check which package imports which
 	@CGO_ENABLED=0 go test ./internal/floors
+
+self-test: build ## run the whole suite against every deliberate fault; some minutes
+	@bin/brimline check --self-test
 
 soak: build ## run the suite again and again on busy cores; SOAK=50 times a clock
 	@scripts/soak.sh $(SOAK)

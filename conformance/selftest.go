@@ -29,7 +29,8 @@ type OpenFault func(ctx context.Context, name string) (*target.Target, func() er
 // SelfTest runs the suite against a correct server and against one wrong server
 // per fault. A fault counts as caught only by a scenario that carries its clause
 // and found that clause broken. Several servers are run side by side, o.Workers
-// of them.
+// of them. A cancelled ctx ends it with what it has: the faults that were not
+// reached say so.
 func SelfTest(ctx context.Context, faults []Fault, open OpenFault, o Options) (record.SelfTest, error) {
 	if len(faults) == 0 {
 		return record.SelfTest{}, fmt.Errorf("%w: no fault to look for", ErrSelection)
@@ -49,11 +50,16 @@ func SelfTest(ctx context.Context, faults []Fault, open OpenFault, o Options) (r
 	for i, f := range faults {
 		group.Go(func() error {
 			c, err := against(gctx, f.Name, open, o)
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Err() != nil {
+				st.Faults[i] = record.Fault{Name: f.Name, Clause: f.Clause, By: []record.CaughtBy{}, Reason: "not run: interrupted"}
+				st.Aborted = "interrupted"
+				return nil
+			}
 			if err != nil {
 				return fmt.Errorf("fault %s: %w", f.Name, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
 			st.Faults[i] = verdictOn(f, c)
 			if done++; o.Progress != nil {
 				o.Progress(Event{Done: done, Of: len(faults), Name: f.Name})
@@ -70,7 +76,10 @@ func SelfTest(ctx context.Context, faults []Fault, open OpenFault, o Options) (r
 			st.Caught++
 		}
 	}
-	if st.Caught < len(faults) || len(st.Correct) > 0 {
+	switch {
+	case st.Aborted != "":
+		st.Result = record.ResultPartial
+	case st.Caught < len(faults) || len(st.Correct) > 0:
 		st.Result = record.ResultFailure
 	}
 	st.DurationMS = time.Since(started).Milliseconds()

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -225,27 +226,35 @@ func (f checkFlags) showPlan(t *target.Target, w world) error {
 	return nil
 }
 
-// counter shows how far a run is, on a terminal alone.
+// counter shows how far a run is: redrawn on a terminal, elsewhere a line now
+// and then, so that a log does not fall silent.
 type counter struct {
-	w    io.Writer // nil: not a terminal
-	noun string
+	w        io.Writer
+	noun     string
+	terminal bool
+	said     time.Time
 }
 
-func newCounter(w io.Writer, noun string) counter {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return counter{w, noun}
-	}
-	return counter{}
+// quiet is how long a counter that is no terminal stays silent.
+const quiet = 10 * time.Second
+
+func newCounter(w io.Writer, noun string) *counter {
+	f, ok := w.(*os.File)
+	return &counter{w: w, noun: noun, terminal: ok && term.IsTerminal(int(f.Fd())), said: time.Now()}
 }
 
-func (c counter) show(e conformance.Event) {
-	if c.w != nil {
+func (c *counter) show(e conformance.Event) {
+	switch {
+	case c.terminal:
 		fmt.Fprintf(c.w, "\r\x1b[K%d of %d %s  %s", e.Done, e.Of, c.noun, e.Name)
+	case time.Since(c.said) >= quiet:
+		c.said = time.Now()
+		fmt.Fprintf(c.w, "%d of %d %s\n", e.Done, e.Of, c.noun)
 	}
 }
 
-func (c counter) clear() {
-	if c.w != nil {
+func (c *counter) clear() {
+	if c.terminal {
 		fmt.Fprint(c.w, "\r\x1b[K")
 	}
 }

@@ -69,8 +69,11 @@ func (f checkFlags) runSelfTest(ctx context.Context, w world) error {
 	} else {
 		err = render.SelfTest(w.stdout, st)
 	}
-	if err == nil && st.Result != record.ResultSuccess {
-		err = exitWith(exitFails, nil)
+	switch {
+	case err != nil || st.Result == record.ResultSuccess:
+		return err
+	case st.Result == record.ResultPartial:
+		return exitWith(exitCannotTell, nil)
 	}
-	return err
+	return exitWith(exitFails, nil)
 }

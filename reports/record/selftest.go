@@ -10,7 +10,8 @@ type SelfTest struct {
 	Result     Result     `json:"result"` // success: the correct server passed and every fault was caught
 	Brimline   string     `json:"brimline"`
 	DurationMS int64      `json:"duration_ms"`
-	Correct    []CaughtBy `json:"correct"` // what was held against the correct server: false alarms
+	Aborted    string     `json:"aborted,omitempty"` // why it ended early; the result is partial then
+	Correct    []CaughtBy `json:"correct"`           // what was held against the correct server: false alarms
 	Caught     int        `json:"caught"`
 	Faults     []Fault    `json:"faults"`
 }

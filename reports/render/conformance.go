@@ -3,8 +3,11 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/invoicespec/brimline/internal/figure"
@@ -18,7 +21,7 @@ func Conformance(w io.Writer, c record.Conformance) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", plainText(c.Target.Description))
 	fmt.Fprintf(&b, "%s\n\n", reach(c))
-	conformanceGroups(&b, c.Clauses)
+	conformanceGroups(&b, c)
 	for _, cl := range c.Clauses {
 		conformanceClause(&b, cl)
 	}
@@ -57,31 +60,47 @@ func word(v record.Verdict) string {
 }
 
 // conformanceGroups writes a line per group: its name, a mark per clause, and
-// why some were not run.
-func conformanceGroups(b *strings.Builder, clauses []record.Clause) {
+// why some were not run. Clauses that nobody asked for are left out, and groups
+// that no scenario looks at share one line.
+func conformanceGroups(b *strings.Builder, c record.Conformance) {
 	type group struct {
 		name, marks string
+		looked      bool
 		reasons     []string
 	}
 	var groups []*group
 	width := 0
-	for _, c := range clauses {
-		if len(groups) == 0 || groups[len(groups)-1].name != c.Group {
-			groups = append(groups, &group{name: c.Group})
+	for _, cl := range c.Clauses {
+		if len(c.Selected) > 0 && !slices.Contains(c.Selected, cl.ID) {
+			continue
+		}
+		if len(groups) == 0 || groups[len(groups)-1].name != cl.Group {
+			groups = append(groups, &group{name: cl.Group})
 		}
 		g := groups[len(groups)-1]
-		g.marks += mark(c.Verdict)
-		width = max(width, utf8.RuneCountInString(c.Group))
-		if c.Verdict == record.NotRun && !strings.Contains(strings.Join(g.reasons, "; "), c.Reason) {
-			g.reasons = append(g.reasons, c.Reason)
+		g.marks += mark(cl.Verdict)
+		g.looked = g.looked || len(cl.Scenarios) > 0
+		if cl.Verdict == record.NotRun && !strings.Contains(strings.Join(g.reasons, "; "), cl.Reason) {
+			g.reasons = append(g.reasons, cl.Reason)
+		}
+		if g.looked {
+			width = max(width, utf8.RuneCountInString(cl.Group))
 		}
 	}
+	var unseen []string
 	for _, g := range groups {
+		if !g.looked {
+			unseen = append(unseen, g.name)
+			continue
+		}
 		fmt.Fprintf(b, "  %-*s  %s", width, g.name, g.marks)
 		if len(g.reasons) > 0 {
 			fmt.Fprintf(b, "  not run: %s", strings.Join(g.reasons, "; "))
 		}
 		b.WriteString("\n")
+	}
+	if len(unseen) > 0 {
+		fmt.Fprintf(b, "  no scenario looks yet at: %s\n", strings.Join(unseen, ", "))
 	}
 }
 
@@ -108,11 +127,19 @@ func conformanceClause(b *strings.Builder, c record.Clause) {
 	fmt.Fprintf(b, "  %-9s %s\n", "expected", beside(expected, f.Ground, width))
 	fmt.Fprintf(b, "  %-9s %s\n", "got", beside(got, f.Consequence, width))
 	if f.Exchange != "" {
-		fmt.Fprintf(b, "  %-9s %s\n", "exchange", plainText(f.Exchange))
+		fmt.Fprintf(b, "  %-9s %s\n", "exchange", printable(f.Exchange))
 	}
 	if more := also(c, worst); more != "" {
 		fmt.Fprintf(b, "  %-9s %s\n", "also", more)
 	}
+}
+
+// printable is s as it is, to be pasted, unless something in it does not print.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // beside puts a remark beside a value.

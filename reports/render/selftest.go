@@ -26,6 +26,9 @@ func SelfTest(w io.Writer, st record.SelfTest) error {
 		fmt.Fprintf(&b, "  %s %-*s  %-9s  %s\n", m, width, f.Name, f.Clause, by)
 	}
 	fmt.Fprintf(&b, "\n%d of %d faults caught by the clause they break          %s\n", st.Caught, len(st.Faults), tookText(st.DurationMS))
+	if st.Aborted != "" {
+		fmt.Fprintf(&b, "ended early: %s\n", st.Aborted)
+	}
 	if len(st.Correct) == 0 {
 		b.WriteString("the correct server: no false alarm\n")
 	}
