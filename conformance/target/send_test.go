@@ -141,7 +141,7 @@ func TestRequestsGoOutAsTheyAreSpelled(t *testing.T) {
 		require.Contains(t, text, "\r\n"+line+"\r\n")
 	}
 	require.True(t, strings.HasSuffix(text, "\r\n\r\n{\"a\":1}"), text)
-	require.NotContains(t, text, "Connection:")
+	require.Contains(t, text, "\r\nConnection: close\r\n")
 	require.NotContains(t, text, "Expect:")
 
 	for _, path := range []string{"//v1/invoice/x", "/v1/./invoice/../invoice/x", "/%76%31/invoice%2fx", "http://" + host + "/v1/invoice/x", "*"} {

@@ -26,6 +26,7 @@ const (
 	answerTimeout = 90 * time.Second // a server may let its engine work for a minute
 	maxAnswer     = 2 << 20          // head and body
 	maxInterim    = 16               // 1xx answers before the final one
+	farewell      = time.Second      // from an answer to the close that it announced
 )
 
 // message is a request as it goes on the wire.
@@ -36,6 +37,11 @@ type message struct {
 }
 
 // compose spells a request out. Lines are credential lines, each with its name.
+//
+// A request that is sent whole asks for the connection to be closed: a server
+// does so when it is done with the request, permit and all. One whose body is
+// held back does not ask, since a server that knows of the close answers early
+// rejections sooner than it otherwise would.
 func compose(base *url.URL, r Request, credential [][2]string, expect bool) (message, error) {
 	if !isToken(r.Method) || !isTarget(r.Path) {
 		return message{}, fmt.Errorf("%q %q cannot be the begin of a request", r.Method, r.Path)
@@ -67,8 +73,11 @@ func compose(base *url.URL, r Request, credential [][2]string, expect bool) (mes
 	if !given("Content-Length") && !given("Transfer-Encoding") && (len(r.Body) > 0 || r.Method != get && r.Method != http.MethodHead) {
 		line("Content-Length", strconv.Itoa(len(r.Body)))
 	}
-	if expect {
+	switch {
+	case expect:
 		line("Expect", "100-continue")
+	case !given("Connection"):
+		line("Connection", "close")
 	}
 	b.WriteString("\r\n")
 	return message{head: b.Bytes(), body: r.Body, method: r.Method}, bad
@@ -157,9 +166,19 @@ func (c *conversation) read(method string, now func() int64, interim func(status
 		if err == nil && len(a.body) > maxBody {
 			a.body, err = a.body[:maxBody], fmt.Errorf("the answer's body is larger than %d bytes", maxBody)
 		}
+		if err == nil && resp.Close {
+			c.awaitClose()
+		}
 		return a, err
 	}
 	return answer{}, errors.New("only interim answers came")
+}
+
+// awaitClose waits for the close that an answer announced. A client that goes on
+// before it may meet its own last request, answered but not yet let go.
+func (c *conversation) awaitClose() {
+	c.SetReadDeadline(time.Now().Add(farewell))
+	c.br.Peek(1)
 }
 
 // curl is a command that sends a request again. Keys are not in it.
