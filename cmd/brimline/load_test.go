@@ -69,6 +69,18 @@ func (s loadSite) record(t *testing.T) record.Run {
 	return r
 }
 
+// requireMeasured asks for a run that ended as planned. On a busy machine it may
+// say that the machine was too slow to judge anybody by: all else must hold then
+// as well.
+func requireMeasured(t *testing.T, code int, errs string) {
+	t.Helper()
+	if code == exitCannotTell {
+		require.Contains(t, errs, "this machine was too slow")
+		return
+	}
+	require.Equal(t, exitHolds, code, errs)
+}
+
 const shortLoad = `duration: 2s
 seed: 7
 populations:
@@ -79,7 +91,7 @@ populations:
 func TestLoad(t *testing.T) {
 	site := openLoadSite(t, server.Config{Control: "127.0.0.1:0"}, nil)
 	code, out, errs := site.load(t.Context(), t, shortLoad)
-	require.Equal(t, exitHolds, code, errs)
+	requireMeasured(t, code, errs)
 	require.Regexp(t, `(?m)^2\.0 s against 127\.0\.0\.1:\d+, seed 7: \d+ sent of \d+ due`, out)
 	require.Regexp(t, `(?m)^  free +5 +\d+ +\d+ +\d+ +0 +0 +\d`, out)
 	require.Contains(t, out, "what limits this\n  - 429s are judged by")
@@ -124,9 +136,9 @@ func TestLoadNamesAWrongServer(t *testing.T) {
 	f, err := fault.ByName("refill-never")
 	require.NoError(t, err)
 	site := openLoadSite(t, server.Config{Control: "127.0.0.1:0", Alter: f.Apply}, nil)
-	code, out, errs := site.load(t.Context(), t, "duration: 3s\npopulations:\n  - { plan: pro, users: 2, arrival: constant, rate: 4000, on-429: ignore }\n")
-	require.Equal(t, exitHolds, code, errs)
-	require.Regexp(t, `!! pro: refused though a token was there: \d+ of \d+ rate 429s`, out)
+	code, out, errs := site.load(t.Context(), t, "duration: 3s\npopulations:\n  - { plan: starter, users: 2, arrival: constant, rate: 1200, on-429: ignore }\n")
+	requireMeasured(t, code, errs)
+	require.Regexp(t, `!! starter: refused though a token was there: \d+ of \d+ rate 429s`, out)
 }
 
 // stopping is an engine that calls stop when it has worked five times.
@@ -150,7 +162,7 @@ func TestLoadIsInterrupted(t *testing.T) {
 		p.Engine = &stopping{Engine: p.Engine, stop: stop}
 	}}, nil)
 	code, out, errs := site.load(ctx, t, strings.Replace(shortLoad, "2s", "10m", 1), "--allow-host", "elsewhere.example")
-	require.Equal(t, exitHolds, code, errs)
+	requireMeasured(t, code, errs)
 	require.Contains(t, out, "interrupted after ")
 	r := site.record(t)
 	require.True(t, r.Interrupted)
