@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,15 +51,11 @@ func newRunner(t *target.Target, p Plan, o Options) *runner {
 
 // run runs the plan. Its error is the suite's own.
 func (r *runner) run(ctx context.Context) error {
-	paths, err := fs.Glob(r.options.Features, "*.feature")
-	if err != nil {
-		return err
-	}
 	suite := godog.TestSuite{
 		Name:                "brimline",
 		ScenarioInitializer: func(sc *godog.ScenarioContext) { r.scenario(ctx, sc) },
 		Options: &godog.Options{
-			FS: r.options.Features, Paths: paths,
+			FS: r.options.Features, Paths: r.files(),
 			Format: "progress", Output: io.Discard, NoColors: true,
 			Strict: true, Concurrency: r.options.Workers, DefaultContext: ctx,
 		},
@@ -74,6 +71,18 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// files lists the feature files that hold something to be run.
+func (r *runner) files() []string {
+	var all []string
+	for _, s := range r.order {
+		name, _, _ := strings.Cut(strings.TrimPrefix(s.At, "features/"), ":")
+		if s.NotRun == "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // scenario prepares godog for one scenario; which one shows in Before.

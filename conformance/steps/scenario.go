@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -29,14 +30,15 @@ var (
 
 // Suite is what the scenarios of one run share.
 type Suite struct {
-	target *target.Target
-	ids    *identities
-	users  *lending
+	target   *target.Target
+	ids      *identities
+	users    *lending
+	patterns map[string]*regexp.Regexp
 }
 
 // NewSuite begins a run against t.
 func NewSuite(t *target.Target) *Suite {
-	return &Suite{target: t, ids: newIdentities(), users: newLending()}
+	return &Suite{target: t, ids: newIdentities(), users: newLending(), patterns: compiled()}
 }
 
 // Scenario is one run of one scenario. It is not safe for concurrent use.

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/cucumber/godog"
@@ -32,7 +33,7 @@ func (s *Scenario) Register(sc *godog.ScenarioContext) {
 		return ctx, nil
 	})
 	for _, x := range s.sentences() {
-		map[keyword]func(expr, step any){given: sc.Given, when: sc.When, then: sc.Then}[x.keyword](x.pattern, x.does)
+		map[keyword]func(expr, step any){given: sc.Given, when: sc.When, then: sc.Then}[x.keyword](s.suite.patterns[x.pattern], x.does)
 	}
 }
 
@@ -50,6 +51,16 @@ func Patterns() []string {
 	var all []string
 	for _, x := range new(Scenario).sentences() {
 		all = append(all, x.pattern)
+	}
+	return all
+}
+
+// compiled is every pattern's regular expression: compiling them anew for each
+// scenario would take longer than most scenarios do.
+func compiled() map[string]*regexp.Regexp {
+	all := map[string]*regexp.Regexp{}
+	for _, p := range Patterns() {
+		all[p] = regexp.MustCompile(p)
 	}
 	return all
 }

@@ -196,6 +196,9 @@ func (f *flight) arrive() {
 		return
 	}
 	a, err := f.conn.read(f.message.method, f.t.time.atMost, func(int) {})
+	if a.closes {
+		f.conn.awaitClose()
+	}
 	f.conn.Close()
 	f.take(a, err)
 }

@@ -147,6 +147,7 @@ type answer struct {
 	header http.Header
 	body   []byte
 	headAt int64 // on the target's timeline: the head of the answer was there
+	closes bool  // whole, and the connection is said to be closed after it
 }
 
 // read reads the final answer to a request with a method, and calls interim for
@@ -166,16 +167,15 @@ func (c *conversation) read(method string, now func() int64, interim func(status
 		if err == nil && len(a.body) > maxBody {
 			a.body, err = a.body[:maxBody], fmt.Errorf("the answer's body is larger than %d bytes", maxBody)
 		}
-		if err == nil && resp.Close {
-			c.awaitClose()
-		}
+		a.closes = err == nil && resp.Close
 		return a, err
 	}
 	return answer{}, errors.New("only interim answers came")
 }
 
 // awaitClose waits for the close that an answer announced. A client that goes on
-// before it may meet its own last request, answered but not yet let go.
+// before it may meet its own last request, answered but not yet let go. A server
+// that still expects a body does not close before it has given that up.
 func (c *conversation) awaitClose() {
 	c.SetReadDeadline(time.Now().Add(farewell))
 	c.br.Peek(1)
