@@ -25,18 +25,12 @@ import (
 
 // Options say what to run and how. The zero value runs everything.
 type Options struct {
-	Clauses  []string    // ids of clauses; empty: all
-	Strict   bool        // a DECIDED clause that is not kept fails
-	Workers  int         // scenarios at a time on a clock that nobody moves; 0: 8
-	Patience Patience    // how long things may take
-	Progress func(Event) // called after each scenario, one call at a time; nil: nobody
-	Features fs.FS       // nil: the contract's own
-}
-
-// Patience is how long things may take, by the wall clock. Zero values are
-// replaced by the defaults, which are meant for deployments behind a network.
-type Patience struct {
-	Scenario time.Duration // one scenario from lease to return; default 5 minutes
+	Clauses  []string      // ids of clauses; empty: all
+	Strict   bool          // a DECIDED clause that is not kept fails
+	Workers  int           // scenarios at a time on a clock that nobody moves; 0: 8
+	Deadline time.Duration // of one scenario, by the wall clock, its wait for users included; 0: 15 minutes
+	Progress func(Event)   // called after each scenario, one call at a time; nil: nobody
+	Features fs.FS         // nil: the contract's own
 }
 
 // Event is one scenario that has ended, or in a self-test one fault.

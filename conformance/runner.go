@@ -38,7 +38,7 @@ func newRunner(t *target.Target, p Plan, o Options) *runner {
 	if t.Movable() {
 		o.Workers = 1 // the clock is everybody's
 	}
-	o.Patience.Scenario = cmp.Or(o.Patience.Scenario, 5*time.Minute)
+	o.Deadline = cmp.Or(o.Deadline, 15*time.Minute)
 	r := &runner{
 		target: t, suite: steps.NewSuite(t), options: o,
 		planned: map[string]Planned{}, outcomes: map[string]outcome{}, order: p.Scenarios,
@@ -103,7 +103,7 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		}
 		clause, _ := contract.FindClause(item.Clauses[0])
 		s.About(clause, item.rows)
-		ctx, cancel = context.WithTimeout(ctx, r.options.Patience.Scenario)
+		ctx, cancel = context.WithTimeout(ctx, r.options.Deadline)
 		return ctx, nil
 	})
 	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (_ context.Context, failure error) {

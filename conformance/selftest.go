@@ -93,7 +93,7 @@ func against(ctx context.Context, fault string, open OpenFault, o Options) (c re
 		return c, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	c, err = Run(ctx, t, Options{Clauses: o.Clauses, Features: o.Features, Patience: o.Patience})
+	c, err = Run(ctx, t, Options{Clauses: o.Clauses, Features: o.Features, Deadline: o.Deadline})
 	if err == nil && c.Aborted != "" {
 		err = errors.New(c.Aborted)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,6 +77,16 @@ func checkVerb(w world) *cobra.Command {
 }
 
 func check(ctx context.Context, f checkFlags, w world) error {
+	for _, id := range f.clauses {
+		if _, ok := contract.FindClause(id); !ok {
+			return fmt.Errorf("--clauses: there is no clause %q; \"brimline check --list\" shows them all", id)
+		}
+	}
+	if f.out != "" { // now, not after minutes
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
 	switch {
 	case f.list:
 		return f.showList(w)
@@ -155,9 +164,6 @@ func (f checkFlags) report(c record.Conformance, w world) error {
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(f.out, 0o755); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
 		for name, data := range map[string][]byte{"conformance.json": append(asJSON, '\n'), "junit.xml": junit.Bytes()} {
 			if err := os.WriteFile(filepath.Join(f.out, name), data, 0o644); err != nil {
 				return fmt.Errorf("--out: %w", err)
@@ -184,13 +190,8 @@ func printJSON(w io.Writer, v any) error {
 
 // showList prints the selected clauses, or all.
 func (f checkFlags) showList(w world) error {
-	for _, id := range f.clauses {
-		if _, ok := contract.FindClause(id); !ok {
-			return fmt.Errorf("there is no clause %q; \"brimline check --list\" shows them all", id)
-		}
-	}
 	clauses := slices.DeleteFunc(contract.Clauses(), func(c contract.Clause) bool {
-		return len(f.clauses) > 0 && !slices.Contains(f.clauses, c.ID)
+		return !f.selected(c.ID)
 	})
 	if f.asJSON {
 		return printJSON(w.stdout, clauses)
@@ -261,5 +262,5 @@ func (c *counter) clear() {
 
 // selected reports whether a clause is asked for.
 func (f checkFlags) selected(id string) bool {
-	return len(f.clauses) == 0 || slices.ContainsFunc(f.clauses, func(c string) bool { return strings.EqualFold(c, id) })
+	return len(f.clauses) == 0 || slices.Contains(f.clauses, id)
 }

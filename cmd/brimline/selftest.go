@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
@@ -57,6 +59,9 @@ func (f checkFlags) runSelfTest(ctx context.Context, w world) error {
 		if f.selected(x.Clause) {
 			faults = append(faults, conformance.Fault{Name: x.Name, Clause: x.Clause})
 		}
+	}
+	if len(faults) == 0 {
+		return fmt.Errorf("--self-test: no fault breaks %s", strings.Join(f.clauses, ", "))
 	}
 	counter := newCounter(w.stderr, "faults")
 	st, err := conformance.SelfTest(ctx, faults, openReference, conformance.Options{Clauses: f.clauses, Progress: counter.show})

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	wire "github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reference/fault"
+	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// runCheck runs "brimline check" and returns its exit code and outputs.
+func runCheck(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), append([]string{"check"}, args...), world{
+		getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+	})
+	return code, out.String(), errs.String()
+}
+
+// checkSite starts a server on a frozen clock and leaves its target file. A
+// fault's name makes it wrong.
+func checkSite(t *testing.T, name string) string {
+	t.Helper()
+	cfg := server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 1}
+	if name != "" {
+		f, err := fault.ByName(name)
+		require.NoError(t, err)
+		cfg.Alter = f.Apply
+	}
+	s, err := server.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
+	path := filepath.Join(t.TempDir(), "target.yaml")
+	u := s.Users()[0]
+	keys := []target.Key{{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(u.Keys[0].Reveal())}}
+	require.NoError(t, target.Write(path, targetFile(s), keys, target.NewSecret(s.ControlToken())))
+	return path
+}
+
+func TestCheckLeavesItsFiles(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "new", "out")
+	code, stdout, stderr := runCheck(t, "--target", checkSite(t, ""), "--clauses", "HDR-5,HDR-8", "--out", out)
+	require.Equal(t, exitHolds, code, stderr)
+	require.Contains(t, stdout, "success: 2 pass")
+	require.Contains(t, stdout, filepath.Join(out, "junit.xml"))
+
+	var c record.Conformance
+	data, err := os.ReadFile(filepath.Join(out, "conformance.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &c))
+	require.Equal(t, record.ResultSuccess, c.Result)
+	require.Len(t, c.Clauses, 100, "every clause is in it, run or not")
+
+	data, err = os.ReadFile(filepath.Join(out, "junit.xml"))
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(data, new(struct{})))
+}
+
+func TestCheckOfAWrongServerFails(t *testing.T) {
+	path := checkSite(t, "retry-after-plus-one")
+	code, stdout, _ := runCheck(t, "--target", path, "--clauses", "HDR-5")
+	require.Equal(t, exitFails, code)
+	require.Contains(t, stdout, "✗ HDR-5")
+	require.Contains(t, stdout, "expected  Retry-After: 6")
+	require.Contains(t, stdout, "got       Retry-After: 7")
+	require.Contains(t, stdout, "curl ")
+	require.NotRegexp(t, `isk_[a-z]+_[A-Za-z0-9]{8}`, stdout, "a key is shown")
+
+	code, stdout, stderr := runCheck(t, "--target", path, "--clauses", "HDR-5", "--json")
+	require.Equal(t, exitFails, code)
+	require.Empty(t, stderr)
+	var c record.Conformance
+	require.NoError(t, json.Unmarshal([]byte(stdout), &c), "the result alone is on standard output")
+	require.Equal(t, record.ResultFailure, c.Result)
+}
+
+func TestCheckOfADifference(t *testing.T) {
+	path := checkSite(t, "rate-429-cacheable")
+	code, stdout, _ := runCheck(t, "--target", path, "--clauses", "ERR-4")
+	require.Equal(t, exitHolds, code, "what the contract leaves open is no failure")
+	require.Contains(t, stdout, "≠ ERR-4")
+	code, stdout, _ = runCheck(t, "--target", path, "--clauses", "ERR-4", "--strict")
+	require.Equal(t, exitFails, code)
+	require.Contains(t, stdout, "✗ ERR-4")
+}
+
+func TestCheckRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"an unknown clause":           {[]string{"--clauses", "RATE-1,RATE-99"}, exitUsage, `there is no clause "RATE-99"`},
+		"a clause in another case":    {[]string{"--clauses", "rate-1"}, exitUsage, `there is no clause "rate-1"`},
+		"a clause without a scenario": {[]string{"--clauses", "OVR-1"}, exitUsage, "no scenario sees OVR-1"},
+		"an unknown clause to list":   {[]string{"--list", "--clauses", "X"}, exitUsage, `there is no clause "X"`},
+		"an unknown clause to test":   {[]string{"--self-test", "--clauses", "X"}, exitUsage, "X"},
+		"a clause nobody breaks":      {[]string{"--self-test", "--clauses", "GUARD-1"}, exitUsage, "no fault breaks GUARD-1"},
+		"a missing target file":       {[]string{"--target", "/nowhere/target.yaml"}, exitUsage, "/nowhere/target.yaml"},
+		"an argument":                 {[]string{"target.yaml"}, exitUsage, "target.yaml"},
+		"list and plan":               {[]string{"--list", "--plan"}, exitUsage, "list"},
+		"a self-test of a target":     {[]string{"--self-test", "--target", "t.yaml"}, exitUsage, "self-test"},
+		"an --out that is a file":     {[]string{"--clauses", "ERR-5", "--out", "check_test.go"}, exitUsage, "--out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runCheck(t, tc.args...)
+			require.Equal(t, tc.code, code)
+			require.Contains(t, stderr, tc.says)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
+			require.Empty(t, stdout)
+		})
+	}
+}
+
+func TestCheckOfATargetThatIsAway(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	f := target.File{
+		BaseURLs:   []string{"http://" + l.Addr().String()},
+		Credential: target.Credential{Header: "Authorization", Template: "Bearer {key}"},
+		Operations: target.Operations{Valid: target.Operation{Method: "POST", Path: "/v1/invoice/calculate"}},
+		Allowances: map[string]target.Allowance{"free": {RequestsPerMinute: 10, Burst: 10, Concurrency: 2}},
+	}
+	require.NoError(t, l.Close())
+	path := filepath.Join(t.TempDir(), "target.yaml")
+	require.NoError(t, target.Write(path, f, []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret("k")}}, target.Secret{}))
+	code, stdout, stderr := runCheck(t, "--target", path)
+	require.Equal(t, exitCannotTell, code)
+	require.Contains(t, stderr, "away")
+	require.Empty(t, stdout)
+}
+
+func TestCheckThatIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	path := checkSite(t, "")
+	cancel()
+	code := run(ctx, []string{"check", "--target", path}, world{stdout: &out, stderr: &errs})
+	require.Equal(t, exitCannotTell, code)
+}
+
+func TestCheckLists(t *testing.T) {
+	code, stdout, _ := runCheck(t, "--list")
+	require.Equal(t, exitHolds, code)
+	require.Equal(t, 100, strings.Count(stdout, " MUST ")+strings.Count(stdout, " DECIDED "))
+	require.Contains(t, stdout, "request rate\n  RATE-1 ")
+
+	code, stdout, _ = runCheck(t, "--list", "--clauses", "HDR-2,ERR-4", "--json")
+	require.Equal(t, exitHolds, code)
+	var clauses []struct{ ID, Level, Sentence string }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &clauses))
+	require.Len(t, clauses, 2)
+	require.Equal(t, "DECIDED", clauses[1].Level)
+}
+
+func TestCheckPlans(t *testing.T) {
+	path := checkSite(t, "")
+	code, stdout, stderr := runCheck(t, "--target", path, "--plan")
+	require.Equal(t, exitHolds, code, stderr)
+	require.Contains(t, stdout, "scenarios would be run")
+	require.NotContains(t, stdout, "not run: needs", "it offers all there is")
+
+	code, stdout, _ = runCheck(t, "--target", path, "--plan", "--clauses", "RATE-1")
+	require.Equal(t, exitHolds, code)
+	require.Contains(t, stdout, "RATE-1    a rested user on the free plan spends the whole burst")
+
+	code, _, stderr = runCheck(t, "--target", path, "--plan", "--clauses", "OVR-1")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "no scenario sees OVR-1")
+}
+
+func TestCheckCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		c    record.Conformance
+		code int
+	}{
+		"all kept":                {record.Conformance{Result: record.ResultSuccess, Counts: record.Counts{Pass: 9}}, exitHolds},
+		"partly judged":           {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 9, NotRun: 90}}, exitHolds},
+		"a few not told":          {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 9, Inconclusive: 1, SetupFailed: 1}}, exitHolds},
+		"more not told than told": {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 1, Inconclusive: 1, SetupFailed: 1}}, exitCannotTell},
+		"nothing told":            {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{NotRun: 100}}, exitCannotTell},
+		"cut short":               {record.Conformance{Result: record.ResultPartial, Aborted: "interrupted", Counts: record.Counts{Pass: 9}}, exitCannotTell},
+		"cut short and failed":    {record.Conformance{Result: record.ResultFailure, Aborted: "interrupted", Counts: record.Counts{Fail: 1}}, exitFails},
+		"failed":                  {record.Conformance{Result: record.ResultFailure, Counts: record.Counts{Pass: 9, Fail: 1}}, exitFails},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.code, checkCode(tc.c)) })
+	}
+}
+
+func TestSelfTestOfOneClause(t *testing.T) {
+	code, stdout, stderr := runCheck(t, "--self-test", "--clauses", "HDR-2", "--json")
+	require.Equal(t, exitHolds, code, stderr)
+	var st record.SelfTest
+	require.NoError(t, json.Unmarshal([]byte(stdout), &st))
+	require.Equal(t, record.ResultSuccess, st.Result)
+	require.Len(t, st.Faults, 1)
+	require.Equal(t, "limit-is-rpm", st.Faults[0].Name)
+	require.True(t, st.Faults[0].Caught)
+	require.Equal(t, "HDR-2", st.Faults[0].By[0].Clause)
+}
