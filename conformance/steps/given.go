@@ -45,10 +45,20 @@ func (s *Scenario) aUserOn(ctx context.Context, plan string) error {
 // few is how many tokens most scenarios need besides those for a full cap.
 const few = 7
 
-// aUserToSpare leases a user with enough tokens for a small scenario, on the
-// plan with the smallest cap that has them.
+// aUserToSpare leases a user with enough tokens for a full cap and a little more.
 func (s *Scenario) aUserToSpare(ctx context.Context, keys int) error {
-	p, err := s.roomy(func(p plan) int64 { return p.Concurrency + few })
+	return s.aUserFor(ctx, keys, func(p plan) int64 { return p.Concurrency + few })
+}
+
+// aUserWithRoom is aUserToSpare for two full caps.
+func (s *Scenario) aUserWithRoom(ctx context.Context) error {
+	return s.aUserFor(ctx, 1, func(p plan) int64 { return 2*p.Concurrency + few })
+}
+
+// aUserFor leases a rested user on a plan with so many tokens: of a bucket that
+// is full the level is known exactly, and a single token too many shows.
+func (s *Scenario) aUserFor(ctx context.Context, keys int, need func(plan) int64) error {
+	p, err := s.roomy(need)
 	if err != nil {
 		return err
 	}
@@ -57,7 +67,7 @@ func (s *Scenario) aUserToSpare(ctx context.Context, keys int) error {
 		return err
 	}
 	s.they = []*subject{u}
-	return s.ensure(ctx, u, p.Concurrency+few)
+	return s.ensure(ctx, u, p.Burst)
 }
 
 func (s *Scenario) anEmptiedUser(ctx context.Context, plan string, keys int) error {
@@ -106,21 +116,6 @@ func (s *Scenario) inFlightWithRoom(ctx context.Context) error {
 		return err
 	}
 	return s.ready(s.fillCap(ctx, s.user(), 0, s.anywhere()))
-}
-
-// aUserWithRoom has tokens for two full caps and a few more.
-func (s *Scenario) aUserWithRoom(ctx context.Context) error {
-	need := func(p plan) int64 { return 2*p.Concurrency + few }
-	p, err := s.roomy(need)
-	if err != nil {
-		return err
-	}
-	u, err := s.lease(ctx, p.name, 1)
-	if err != nil {
-		return err
-	}
-	s.they = []*subject{u}
-	return s.ensure(ctx, u, need(p))
 }
 
 // aUserWhoseCapIsExact is a user of whom a full cap was seen before anything

@@ -65,20 +65,23 @@ func (s *Scenario) named(phrase string, named []string) ([]plan, error) {
 	return all[i : i+1], nil
 }
 
-// roomy is the plan with the smallest cap whose burst is large enough for a
-// scenario that needs so many tokens; where none is, the largest burst has to do.
+// roomy is the plan for a scenario that needs so many tokens: one whose burst
+// has them, refills soon (a user may have been used before) and has a small cap
+// (filling it costs as many operations). Where none has them, the largest burst
+// has to do.
 func (s *Scenario) roomy(need func(plan) int64) (plan, error) {
 	all := s.plans()
 	if len(all) == 0 {
 		return plan{}, fmt.Errorf("%w: the target has users on no plan", ErrSetup)
 	}
-	best := all[len(all)-1]
-	for _, p := range all {
-		if p.Burst >= need(p) && (best.Burst < need(best) || p.Concurrency < best.Concurrency) {
-			best = p
-		}
+	enough := slices.DeleteFunc(slices.Clone(all), func(p plan) bool { return p.Burst < need(p) })
+	if len(enough) == 0 {
+		return all[len(all)-1], nil
 	}
-	return best, nil
+	price := func(p plan) float64 {
+		return 60*float64(need(p))/float64(p.RequestsPerMinute) + float64(p.Concurrency)
+	}
+	return slices.MinFunc(enough, func(a, b plan) int { return cmp.Compare(price(a), price(b)) }), nil
 }
 
 // neighbour is the plan whose burst is the next larger or smaller one.
