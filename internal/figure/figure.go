@@ -70,6 +70,19 @@ func Micros(us int64) string {
 	return strconv.FormatInt(us, 10) + " µs"
 }
 
+// Seconds is a span in the unit that suits it.
+func Seconds(s float64) string {
+	switch {
+	case s >= 36*3600:
+		return fmt.Sprintf("%.1f days", s/86400)
+	case s >= 3600:
+		return fmt.Sprintf("%.1f h", s/3600)
+	case s >= 60:
+		return fmt.Sprintf("%.1f min", s/60)
+	}
+	return fmt.Sprintf("%.3g s", s)
+}
+
 func digits3(x float64) string {
 	switch {
 	case x >= 99.95:

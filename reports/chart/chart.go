@@ -17,6 +17,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/invoicespec/brimline/internal/figure"
 )
 
 // CSS is the style of every chart. It uses the page's custom properties ink,
@@ -50,7 +52,7 @@ type Line struct {
 
 // Point is one value and its interval.
 type Point struct {
-	X         float64 // above 0
+	X         float64 // a whole number above 0
 	Y         float64 // a share
 	Low, High float64
 	Filled    bool
@@ -84,7 +86,7 @@ type size struct {
 }
 
 var (
-	wide   = size{class: "wide", width: 760, height: 330, left: 52, right: 140, top: 44, bottom: 46, perTick: 34}
+	wide   = size{class: "wide", width: 880, height: 340, left: 52, right: 140, top: 44, bottom: 46, perTick: 34}
 	narrow = size{class: "narrow", width: 352, height: 300, left: 40, right: 38, top: 44, bottom: 46, perTick: 32, short: true}
 )
 
@@ -132,7 +134,7 @@ func (s Shares) layout(z size) layout {
 		l.Grid = append(l.Grid, tick{At: num(y(share)), Label: percent(share, step)})
 	}
 	for _, v := range thinned(xs, x, z.perTick) {
-		l.Ticks = append(l.Ticks, tick{At: num(x(v)), Label: strconv.FormatFloat(v, 'f', -1, 64)})
+		l.Ticks = append(l.Ticks, tick{At: num(x(v)), Label: figure.Grouped(int64(math.Round(v)))})
 	}
 	for i, m := range s.Marks {
 		at := markAt{X: num(x(m.X)), Y: num(z.top - 10 - 15*float64(i%2)), Anchor: "middle", Label: m.Label}

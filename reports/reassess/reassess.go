@@ -120,7 +120,7 @@ func (s *subject) weigh(rules record.ReportRules) (record.ReportPlan, error) {
 // weight orders plans by how much news their verdict is.
 func weight(p record.ReportPlan) int {
 	for _, s := range p.Scores {
-		if wrong(s) > 0 {
+		if s.Wrong() > 0 {
 			return 4
 		}
 	}
@@ -141,18 +141,4 @@ func affected(p record.ReportPlan) (share float64) {
 		share = max(share, s.UsersAffected.Share)
 	}
 	return share
-}
-
-// wrong is how many decisions a run saw that surely were none of the plan's
-// limiter: 429s that were not due, and admissions without a token.
-func wrong(s record.ReportScore) (n int64) {
-	for _, j := range []*record.Judged{s.RateJudged, s.ConcurrencyJudged} {
-		if j != nil {
-			n += j.Undue
-		}
-	}
-	if s.WithoutToken != nil {
-		n += *s.WithoutToken
-	}
-	return n
 }

@@ -88,7 +88,7 @@ func lacking(q question, rules record.ReportRules) []string {
 		list = append(list, fmt.Sprintf("%s, where %d are needed", figure.Count(int64(q.whatIf.Users), who(q.whatIf)), rules.MinUsers))
 	}
 	if q.whatIf.Days < rules.MinDays {
-		list = append(list, fmt.Sprintf("%s with traffic, where %d are needed", figure.Count(int64(q.whatIf.Days), "day"), rules.MinDays))
+		list = append(list, fmt.Sprintf("%s of traffic, where %d days are needed", length(q.whatIf), rules.MinDays))
 	}
 	return list
 }
@@ -140,16 +140,16 @@ func gates(q question, v record.ReportVerdict, rules record.ReportRules) []recor
 		add("recorded traffic", "there is some", "none", record.GateMissing)
 	} else {
 		add("users", fmt.Sprintf("at least %d", rules.MinUsers), figure.Grouped(int64(w.Users)), holds(w.Users >= rules.MinUsers))
-		add("days with traffic", fmt.Sprintf("at least %d", rules.MinDays), figure.Grouped(int64(w.Days)), holds(w.Days >= rules.MinDays))
+		add("days with traffic", fmt.Sprintf("at least %d", rules.MinDays), length(w), holds(w.Days >= rules.MinDays))
 	}
-	goal := fmt.Sprintf("%s, and its lower bound", figure.Short(rules.UsersOK))
+	goal := fmt.Sprintf("%s, by the lower bound too", figure.Short(rules.UsersOK))
 	for _, c := range []struct {
 		name string
 		cell *record.Cell
 	}{{"today", v.Today}, {"after the raise", v.Target}} {
 		if c.cell != nil {
 			add("users OK "+c.name+", "+pair(c.cell.Rate, c.cell.Burst), goal,
-				fmt.Sprintf("%s [%s]", figure.Percent(c.cell.UsersOKShare), figure.Interval(c.cell.UsersOK95)), holds(rules.Meets(c.cell.Rejections)))
+				fmt.Sprintf("%s, at least %s", figure.Percent(c.cell.UsersOKShare), figure.Percent(c.cell.UsersOK95[0])), holds(rules.Meets(c.cell.Rejections)))
 		}
 	}
 	if v.Target != nil {

@@ -57,6 +57,9 @@ func (s *subject) whatIf() (record.ReportWhatIf, error) {
 		Source: s.source, Pool: pool(s.log.Quality.Format), Days: days(s.log), LeftOut: s.leftOut, Policy: policy(s.allowance),
 		Lines: []record.ReportLine{}, Rates: []int64{}, Bursts: []int64{}, Grid: []record.Cell{}, BurstNeeded: []record.Needs{},
 	}
+	if n := len(s.log.Attempts); n > 0 {
+		w.SpanS = float64(s.log.Attempts[n-1].At-s.log.Attempts[0].At) / 1e6
+	}
 	if len(s.log.Attempts) == 0 && s.leftOut > 0 {
 		w.Refused = "every user had another allowance for a part of the log"
 		return w, nil

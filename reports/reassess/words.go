@@ -78,18 +78,26 @@ func because(p record.ReportPlan, rules record.ReportRules) []string {
 	return list
 }
 
+// length is how much traffic there is: days with some, or the span of less.
+func length(w *record.ReportWhatIf) string {
+	if w.Days > 1 && w.SpanS >= 86400 {
+		return figure.Count(int64(w.Days), "day")
+	}
+	return figure.Seconds(w.SpanS)
+}
+
 // todays says whom today's allowance hits.
 func todays(p record.ReportPlan) string {
 	c, w := p.Verdict.Today, p.WhatIf
 	return fmt.Sprintf("At today's %s, %s of its %ss (%s of %s, 95 %% interval %s %%) meet a 429 in %s of traffic",
 		pair(c.Rate, c.Burst), figure.Short(c.UsersAffectedShare), who(w), figure.Grouped(int64(c.UsersAffected)),
-		figure.Grouped(int64(w.Users)), figure.Interval(c.UsersAffected95), figure.Count(int64(w.Days), "day"))
+		figure.Grouped(int64(w.Users)), figure.Interval(c.UsersAffected95), length(w))
 }
 
 func okay(c *record.Cell, w *record.ReportWhatIf) string {
 	return fmt.Sprintf("%s of its %ss (%s of %s, 95 %% interval %s %%) have fewer than one in a thousand of their requests rejected, in %s of traffic.",
 		figure.Short(c.UsersOKShare), who(w), figure.Grouped(int64(c.UsersOK)), figure.Grouped(int64(w.Users)),
-		figure.Interval(c.UsersOK95), figure.Count(int64(w.Days), "day"))
+		figure.Interval(c.UsersOK95), length(w))
 }
 
 // oneUser says how much of the rejections one user makes.
@@ -125,13 +133,13 @@ func undue(p record.ReportPlan) (list []string) {
 			continue
 		}
 		if n := s.RateJudged.Undue; n > 0 {
-			list = append(list, fmt.Sprintf("%s: %s for the rate came while there surely was a token.", s.Source, figure.Count(n, "429")))
+			list = append(list, fmt.Sprintf("%s: %s for the rate though there surely was a token.", s.Source, figure.Count(n, "429")))
 		}
 		if n := s.ConcurrencyJudged.Undue; n > 0 {
-			list = append(list, fmt.Sprintf("%s: %s for concurrency came while there surely was a place.", s.Source, figure.Count(n, "429")))
+			list = append(list, fmt.Sprintf("%s: %s for concurrency though there surely was a place.", s.Source, figure.Count(n, "429")))
 		}
 		if n := *s.WithoutToken; n > 0 {
-			list = append(list, fmt.Sprintf("%s: %s got past the limit while there surely was no token.", s.Source, figure.Count(n, "request")))
+			list = append(list, fmt.Sprintf("%s: %s got past the limit though there surely was no token.", s.Source, figure.Count(n, "request")))
 		}
 	}
 	return list

@@ -152,6 +152,20 @@ type ReportScore struct {
 	Latency             *ReportLatency   `json:"latency,omitempty"`
 }
 
+// Wrong is how many decisions surely were none of the plan's limiter: 429s that
+// were not due, and admissions without a token.
+func (s ReportScore) Wrong() (n int64) {
+	for _, j := range []*Judged{s.RateJudged, s.ConcurrencyJudged} {
+		if j != nil {
+			n += j.Undue
+		}
+	}
+	if s.WithoutToken != nil {
+		n += *s.WithoutToken
+	}
+	return n
+}
+
 // UserShare is a number of users and their share, with Wilson's 95 % interval.
 type UserShare struct {
 	N       int        `json:"n"`
@@ -170,7 +184,8 @@ type ReportLatency struct {
 type ReportWhatIf struct {
 	Source         string       `json:"source"`
 	Pool           Pool         `json:"pool"`
-	Days           int          `json:"days"` // different days (UTC) with traffic
+	Days           int          `json:"days"`   // different days (UTC) with traffic
+	SpanS          float64      `json:"span_s"` // seconds from the first attempt to the last
 	Users          int          `json:"users"`
 	Attempts       int64        `json:"attempts"`
 	AlreadyRefused int64        `json:"already_refused"`   // attempts that the log shows as refused by a limiter

@@ -61,9 +61,9 @@ func reportFuncs() template.FuncMap {
 	return template.FuncMap{
 		"visible": visible, "capital": capital,
 		"grouped": grouped, "percent": figure.Percent, "interval": figure.Interval, "micros": figure.Micros, "bytes": figure.Bytes,
-		"short": figure.Short, "lede": lede, "word": verdictWord, "chart": whatIfChart, "rows": scoreRows, "heat": heatRows,
+		"short": figure.Short, "lede": lede, "chart": whatIfChart, "rows": scoreRows, "heat": heatRows,
 		"kind": inputKind, "facts": logFacts, "runFacts": runFacts, "state": gateState, "who": poolNoun, "line": lineName,
-		"columns": scoreColumns,
+		"columns": scoreColumns, "prose": prose, "path": path, "glance": glance, "wrong": wrong,
 	}
 }
 
@@ -102,6 +102,14 @@ func visible(s string) string {
 	return b.String()
 }
 
+// prose keeps a number and its sign on one line.
+func prose(s string) string { return strings.ReplaceAll(visible(s), " %", "\u00a0%") }
+
+// path may be broken after a slash.
+func path(s string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(visible(s)), "/", "/<wbr>"))
+}
+
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -134,10 +142,44 @@ func poolNoun(p record.Pool) string {
 	return "user"
 }
 
-func verdictWord(v record.Reassessment) string {
-	return map[record.Reassessment]string{
-		record.Keep: "Keep", record.Raise: "Raise", record.NotEnoughEvidence: "Not enough evidence",
-	}[v]
+// figureOf is a number to be seen at a glance.
+type figureOf struct {
+	Value, Label string
+	Bad          bool // something that should not be
+}
+
+// glance is the numbers that a verdict turns on.
+func glance(p record.ReportPlan, rules record.ReportRules) (list []figureOf) {
+	v, w := p.Verdict, p.WhatIf
+	if n := wrong(p); n > 0 {
+		list = append(list, figureOf{Value: figure.Grouped(n), Label: "wrong decisions in a load run", Bad: true})
+	}
+	switch {
+	case v.Word == record.NotEnoughEvidence && w != nil:
+		if w.Users < rules.MinUsers {
+			list = append(list, figureOf{Value: fmt.Sprintf("%s of %s", grouped(w.Users), grouped(rules.MinUsers)), Label: poolNoun(w.Pool) + "s needed"})
+		}
+		if w.Days < rules.MinDays {
+			list = append(list, figureOf{Value: fmt.Sprintf("%d of %d", w.Days, rules.MinDays), Label: "days with traffic needed"})
+		}
+	case v.Word == record.Raise:
+		list = append(list,
+			figureOf{Value: figure.Short(v.Today.UsersAffectedShare) + " → " + figure.Short(v.Target.UsersAffectedShare), Label: "of its " + poolNoun(w.Pool) + "s meet a 429"},
+			figureOf{Value: figure.Short(v.Today.RejectedShare) + " → " + figure.Short(v.Target.RejectedShare), Label: "of its requests are rejected"})
+	case v.Today != nil:
+		list = append(list,
+			figureOf{Value: figure.Short(v.Today.UsersAffectedShare), Label: "of its " + poolNoun(w.Pool) + "s meet a 429"},
+			figureOf{Value: figure.Short(v.Today.RejectedShare), Label: "of its requests are rejected"})
+	}
+	return list
+}
+
+// wrong is how many wrong decisions runs saw.
+func wrong(p record.ReportPlan) (n int64) {
+	for _, s := range p.Scores {
+		n += s.Wrong()
+	}
+	return n
 }
 
 func inputKind(k record.InputKind) string {

@@ -59,8 +59,8 @@ func (m *markdown) scoreboard(plans []record.ReportPlan) {
 		row := []string{escaped(capital(r.Plan))}
 		for _, c := range r.Cells {
 			text := escaped(c.Main)
-			if c.Note != "" {
-				text += " (" + escaped(c.Note) + ")"
+			if len(c.Notes) > 0 {
+				text += " (" + escaped(strings.Join(c.Notes, "; ")) + ")"
 			}
 			row = append(row, text)
 		}

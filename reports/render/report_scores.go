@@ -16,13 +16,14 @@ type scoreRow struct {
 }
 
 type scoreCell struct {
-	Main, Note string
-	Bad        bool // something that should not be
+	Main  string
+	Notes []string
+	Bad   bool // something that should not be
 }
 
 // scoreColumns names the cells of a [scoreRow].
 func scoreColumns() []string {
-	return []string{"by", "users affected", "users OK", "attempts", "429 rate", "429 concurrency", "due / undue", "top user", "p50 / p99"}
+	return []string{"by", "users affected", "users OK", "attempts", "429 rate", "429 conc.", "due / undue", "top user", "p50 / p99"}
 }
 
 const unknown = "n/a"
@@ -44,42 +45,40 @@ func scoreCells(s record.ReportScore) []scoreCell {
 	if a := s.Allowance; a != nil {
 		basis += " at " + slashed(a.RequestsPerMinute, a.Burst)
 	}
-	admitted := unknown + " admitted"
-	if s.Admitted != nil {
-		admitted = figure.Grouped(*s.Admitted) + " admitted"
-	}
-	due := judgedCell(s)
-	top := scoreCell{Main: unknown, Note: fmt.Sprintf("%.3g effective", s.EffectiveUsers)}
+	top := scoreCell{Main: unknown, Notes: []string{fmt.Sprintf("%.3g effective", s.EffectiveUsers)}}
 	if s.TopShare != nil {
 		top.Main = figure.Percent(*s.TopShare)
 	}
 	took := scoreCell{Main: unknown}
 	if l := s.Latency; l != nil {
 		took.Main = figure.Micros(l.P50US) + " / " + figure.Micros(l.P99US)
-		took.Note = map[string]string{"due": "from when due", "received": "in the server"}[l.From]
+		took.Notes = []string{map[string]string{"due": "from when due", "received": "in the server"}[l.From]}
 	}
 	return []scoreCell{
-		{Main: basis, Note: s.Source},
+		{Main: basis, Notes: []string{s.Source}},
 		userCell(s.UsersAffected, s.Users), userCell(s.UsersOK, s.Users),
-		{Main: figure.Grouped(s.Attempts), Note: admitted},
+		{Main: figure.Grouped(s.Attempts), Notes: []string{grouped(s.Admitted) + " admitted"}},
 		causeCell(s.RejectedRate, s), causeCell(s.RejectedConcurrency, s),
-		due, top, took,
+		judgedCell(s), top, took,
 	}
 }
 
 func userCell(u record.UserShare, of int) scoreCell {
 	return scoreCell{
 		Main: figure.Percent(u.Share),
-		Note: fmt.Sprintf("%s of %s · %s", figure.Grouped(int64(u.N)), figure.Grouped(int64(of)), figure.Interval(u.Share95)),
+		Notes: []string{
+			figure.Grouped(int64(u.N)) + " of " + figure.Grouped(int64(of)),
+			figure.Interval(u.Share95) + " %",
+		},
 	}
 }
 
 func causeCell(n *int64, s record.ReportScore) scoreCell {
 	switch {
 	case n != nil && s.Attempts > 0:
-		return scoreCell{Main: figure.Grouped(*n), Note: figure.Percent(float64(*n) / float64(s.Attempts))}
+		return scoreCell{Main: figure.Grouped(*n), Notes: []string{figure.Percent(float64(*n) / float64(s.Attempts))}}
 	case s.Basis == record.BasisRecorded && s.Rejected > 0:
-		return scoreCell{Main: unknown, Note: figure.Grouped(s.Rejected) + " of either cause"}
+		return scoreCell{Main: unknown, Notes: []string{figure.Grouped(s.Rejected) + " of any cause"}}
 	}
 	return scoreCell{Main: unknown}
 }
@@ -89,10 +88,11 @@ func judgedCell(s record.ReportScore) scoreCell {
 		return scoreCell{Main: unknown}
 	}
 	j := s.RateJudged.Plus(*s.ConcurrencyJudged)
-	c := scoreCell{Main: figure.Grouped(j.Due) + " / " + figure.Grouped(j.Undue), Note: figure.Grouped(j.Undecided) + " undecided", Bad: j.Undue > 0}
+	c := scoreCell{
+		Main: figure.Grouped(j.Due) + " / " + figure.Grouped(j.Undue), Notes: []string{figure.Grouped(j.Undecided) + " undecided"}, Bad: s.Wrong() > 0,
+	}
 	if s.WithoutToken != nil && *s.WithoutToken > 0 {
-		c.Note += fmt.Sprintf(" · %s without a token", figure.Grouped(*s.WithoutToken))
-		c.Bad = true
+		c.Notes = append(c.Notes, figure.Grouped(*s.WithoutToken)+" without a token")
 	}
 	return c
 }

@@ -28,7 +28,9 @@ func whatIfChart(p record.ReportPlan, place int, rules record.ReportRules) (temp
 					figure.Percent(cell.UsersAffectedShare), poolNoun(w.Pool), figure.Grouped(int64(cell.UsersAffected))),
 			})
 		}
-		c.Lines = append(c.Lines, line)
+		if c.Lines = append(c.Lines, line); line.Band { // it is the one to look at: first, and solid
+			c.Lines = append(c.Lines[len(c.Lines)-1:], c.Lines[:len(c.Lines)-1]...)
+		}
 	}
 	c.Desc = whatIfDescription(p)
 	if t := p.Verdict.Today; t != nil {
