@@ -43,9 +43,9 @@ func tokens(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 func frequency(scores []record.ReportScore) (found []string) {
 	for _, s := range scores {
-		text := fmt.Sprintf("%s, %s: %s of %s (%s) rejected; %s of %s users affected", s.Source, s.Basis,
+		text := fmt.Sprintf("%s, %s: %s of %s (%s) rejected; %s of %s affected", s.Source, s.Basis,
 			figure.Grouped(s.Rejected), figure.Count(s.Attempts, "attempt"), figure.Short(s.RejectedShare),
-			figure.Grouped(int64(s.UsersAffected.N)), figure.Grouped(int64(s.Users)))
+			figure.Grouped(int64(s.UsersAffected.N)), figure.Count(int64(s.Users), noun(s.Pool)))
 		if i := s.RejectedShare95; i != nil {
 			text += fmt.Sprintf("; 95 %% interval of the share of attempts %s %%, design effect %.3g", figure.Interval(*i), *s.DesignEffect)
 		}

@@ -27,8 +27,10 @@ func spoken(rate, burst int64) string {
 }
 
 // who is what the log can tell users by.
-func who(w *record.ReportWhatIf) string {
-	if w.Pool == record.PoolClient {
+func who(w *record.ReportWhatIf) string { return noun(w.Pool) }
+
+func noun(p record.Pool) string {
+	if p == record.PoolClient {
 		return "client"
 	}
 	return "user"

@@ -150,7 +150,7 @@ func escaped(s string) string {
 			b.WriteString("&gt;")
 		case '&':
 			b.WriteString("&amp;")
-		case '\\', '`', '*', '_', '[', ']', '|', '#', '~', '!':
+		case '\\', '`', '*', '_', '[', ']', '|', '#', '~', '!', '$':
 			b.WriteRune('\\')
 			b.WriteRune(r)
 		default:
