@@ -224,7 +224,7 @@ func TestNewsComesFirst(t *testing.T) {
 		order = append(order, p.Plan)
 	}
 	require.Equal(t, []string{"starter", reassess.Everybody, "pro"}, order)
-	require.Equal(t, wrong+": 1 429 for the rate though there surely was a token.", r.Plans[0].Verdict.Because[0])
+	require.Equal(t, wrong+": 1 rejection for the rate though there surely was a token.", r.Plans[0].Verdict.Because[0])
 	require.Len(t, r.Runs, 2)
 }
 

@@ -135,10 +135,10 @@ func undue(p record.ReportPlan) (list []string) {
 			continue
 		}
 		if n := s.RateJudged.Undue; n > 0 {
-			list = append(list, fmt.Sprintf("%s: %s for the rate though there surely was a token.", s.Source, figure.Count(n, "429")))
+			list = append(list, fmt.Sprintf("%s: %s for the rate though there surely was a token.", s.Source, figure.Count(n, "rejection")))
 		}
 		if n := s.ConcurrencyJudged.Undue; n > 0 {
-			list = append(list, fmt.Sprintf("%s: %s for concurrency though there surely was a place.", s.Source, figure.Count(n, "429")))
+			list = append(list, fmt.Sprintf("%s: %s for concurrency though there surely was a place.", s.Source, figure.Count(n, "rejection")))
 		}
 		if n := *s.WithoutToken; n > 0 {
 			list = append(list, fmt.Sprintf("%s: %s got past the limit though there surely was no token.", s.Source, figure.Count(n, "request")))

@@ -46,7 +46,7 @@ func Report(w io.Writer, r record.Report) error {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "%s: %s\n", capital(visible(p.Plan)), p.Verdict.Headline)
+		fmt.Fprintf(&b, "%s: %s\n", capital(visible(p.Plan)), visible(p.Verdict.Headline))
 		for _, s := range p.Verdict.Because {
 			fmt.Fprintf(&b, "  %s\n", visible(s))
 		}
@@ -61,7 +61,7 @@ func reportFuncs() template.FuncMap {
 	return template.FuncMap{
 		"visible": visible, "capital": capital,
 		"grouped": grouped, "percent": figure.Percent, "interval": figure.Interval, "micros": figure.Micros, "bytes": figure.Bytes,
-		"short": figure.Short, "lede": lede, "chart": whatIfChart, "rows": scoreRows, "heat": heatRows,
+		"short": figure.Short, "lede": lede, "chart": whatIfChart, "noWhatIf": noWhatIf, "rows": scoreRows, "heat": heatRows,
 		"kind": inputKind, "facts": logFacts, "runFacts": runFacts, "state": gateState, "who": poolNoun, "line": lineName,
 		"columns": scoreColumns, "prose": prose, "path": path, "glance": glance, "wrong": wrong,
 	}

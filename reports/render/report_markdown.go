@@ -72,8 +72,11 @@ func (m *markdown) scoreboard(plans []record.ReportPlan) {
 func (m *markdown) plan(p record.ReportPlan, rules record.ReportRules) {
 	m.line("")
 	m.line("## %s", escaped(capital(p.Plan)))
-	if w := p.WhatIf; w != nil && w.Refused == "" {
-		m.line("")
+	m.line("")
+	if text := noWhatIf(p); text != "" {
+		m.line("%s", escaped(text))
+	} else {
+		w := p.WhatIf
 		m.line("%ss with at least one 429 (and the share of requests rejected); ✓ meets the goal.", capital(poolNoun(w.Pool)))
 		head := []string{"a minute"}
 		for _, b := range w.Bursts {

@@ -9,6 +9,17 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
+// noWhatIf says why there is no what-if, or nothing.
+func noWhatIf(p record.ReportPlan) string {
+	switch {
+	case p.WhatIf == nil:
+		return "What other allowances would do cannot be said: a run folder holds what its users met, second by second and in sum, not each request. Add the API log that the run left, or an access log."
+	case p.WhatIf.Refused != "":
+		return "What other allowances would do cannot be said: " + p.WhatIf.Refused + "."
+	}
+	return ""
+}
+
 // whatIfChart draws users affected over the rate, a line for each way in which
 // the burst follows it.
 func whatIfChart(p record.ReportPlan, place int, rules record.ReportRules) (template.HTML, error) {
@@ -52,7 +63,7 @@ func whatIfDescription(p record.ReportPlan) string {
 			continue
 		}
 		first, last := l.Cells[0], l.Cells[len(l.Cells)-1]
-		return fmt.Sprintf("With the %s, the share of %ss with at least one 429 goes from %s at %s a minute to %s at %s a minute. The table below has every value.",
+		return fmt.Sprintf("With %s, the share of %ss with at least one 429 goes from %s at %s a minute to %s at %s a minute. The table below has every value.",
 			lineName(l.Divisor), poolNoun(p.WhatIf.Pool), figure.Percent(first.UsersAffectedShare), figure.Grouped(first.Rate),
 			figure.Percent(last.UsersAffectedShare), figure.Grouped(last.Rate))
 	}
