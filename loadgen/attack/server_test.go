@@ -93,7 +93,7 @@ populations:
 	crowded = `duration: 2s
 seed: 7
 populations:
-  - { plan: narrow, users: 3, arrival: { bursts: 5, every: 500ms }, on-429: ignore }
+  - { plan: narrow, users: 3, arrival: { bursts: 5, every: 1s }, on-429: ignore }
 `
 )
 

@@ -47,10 +47,11 @@ type Verdicts struct {
 // It is safe for concurrent use. [Judge.Begin] and [Judge.End] read the clock
 // under their lock, so that their order is that of the instants.
 type Judge struct {
-	now  func() time.Duration
-	rate int64 // units a nanosecond
-	full int64 // units
-	cap  int64
+	now     func() time.Duration
+	slowest *Slowest
+	rate    int64 // units a nanosecond
+	full    int64 // units
+	cap     int64
 
 	mu       sync.Mutex
 	seq      uint64          // events so far
@@ -58,7 +59,8 @@ type Judge struct {
 	high     high            // the sure takes older than the window, at their beginnings
 	window   []*Exchange     // in the order of their beginnings, from the oldest that matters
 	lost     int64           // tokens that may yet be spent
-	held     []time.Duration // when answers came to requests that may have held a permit, at most Grace ago
+	ends     []time.Duration // of late requests that may have held a permit: when their answers came
+	dropped  int             // of these, the older ones
 	verdicts Verdicts
 }
 
@@ -75,13 +77,15 @@ type Exchange struct {
 	high high
 
 	before, during int64 // overlapping takes that began before it; after it
+	ends           int   // requests that may have held a permit and had ended when it began
 	holders        int64 // requests that may have held a permit while it was in flight
 	through        int64 // requests that held or took one from before it until after it
 }
 
-// NewJudge is the judge of a user. Rested says that the bucket is known to be full.
-func NewJudge(a oracle.Allowance, rested bool, now func() time.Duration) *Judge {
-	j := &Judge{now: now, rate: a.RequestsPerMinute, full: a.Burst * token, cap: a.Concurrency}
+// NewJudge is the judge of a user. Rested says that the bucket is known to be full;
+// slowest is shared by all judges of a target.
+func NewJudge(a oracle.Allowance, rested bool, slowest *Slowest, now func() time.Duration) *Judge {
+	j := &Judge{now: now, slowest: slowest, rate: a.RequestsPerMinute, full: a.Burst * token, cap: a.Concurrency}
 	j.high.units = j.full
 	if rested {
 		j.low.units = j.full
@@ -104,7 +108,8 @@ func (j *Judge) Begin() (*Exchange, time.Duration) {
 		}
 	}
 	x.high = x.high.until(now, j.rate, j.full)
-	x.holders = j.lost + j.lingering(now)
+	x.holders = j.lost
+	x.ends = j.dropped + len(j.ends)
 	j.window = append(j.window, x)
 	return x, now
 }
@@ -129,13 +134,15 @@ func (j *Judge) End(x *Exchange, kind Kind, attempts int) time.Duration {
 	}
 	j.overlap(x, kind)
 	j.spend(x)
+	j.slowest.note(now - x.begin)
 	if kind.mayHold() {
-		j.held = append(j.held, now)
+		j.ends = append(j.ends, now)
 	}
 	if kind != RefusedRate && kind != RefusedConcurrency {
 		x.settled = true
 	}
 	j.settle()
+	j.forget(now)
 	return now
 }
 
@@ -225,14 +232,23 @@ func (j *Judge) spend(x *Exchange) {
 	}
 }
 
-// lingering is how many permits may still be held though their answers are there.
-func (j *Judge) lingering(now time.Duration) int64 {
-	n := 0
-	for n < len(j.held) && j.held[n] < now-Grace {
+// lingering is how many permits may still have been held when x began though
+// their answers were there.
+func (j *Judge) lingering(x *Exchange) int64 {
+	n, since := int64(0), x.begin-j.slowest.grace()
+	for i := x.ends - j.dropped - 1; i >= 0 && j.ends[i] >= since && n < j.cap; i-- {
 		n++
 	}
-	j.held = append(j.held[:0], j.held[n:]...)
-	return int64(len(j.held))
+	return n
+}
+
+// forget lets go of ends that cannot matter any more.
+func (j *Judge) forget(now time.Duration) {
+	half := (len(j.ends) + 1) / 2
+	if half > 0 && j.ends[half-1] < now-longestGrace-longestExchange {
+		j.ends = append(j.ends[:0], j.ends[half:]...)
+		j.dropped += half
+	}
 }
 
 // settle judges what nothing in flight overlaps any more, then lets go of what
@@ -271,7 +287,7 @@ func (j *Judge) judge(x *Exchange) {
 		undue, due = j.below(x) >= token, j.left(x) < token
 	} else {
 		count = &j.verdicts.Concurrency
-		undue, due = x.holders < j.cap, x.through >= j.cap
+		undue, due = x.holders+j.lingering(x) < j.cap, x.through >= j.cap
 	}
 	switch {
 	case undue:

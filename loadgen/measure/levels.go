@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/oracle"
@@ -8,7 +9,8 @@ import (
 
 // What the judge allows a correct server.
 const (
-	// Grace is how long after an answer its permit may still be held.
+	// Grace is how long after an answer its permit may be held, at least; see
+	// [Slowest].
 	Grace = 100 * time.Millisecond
 	// Resolution is how coarse the server's clock may be.
 	Resolution = time.Millisecond
@@ -18,6 +20,27 @@ const (
 
 // token is one token in units; every nanosecond adds requests/minute units.
 const token = oracle.Token * 1000
+
+// A judge remembers ends for so long.
+const (
+	longestGrace    = 2 * time.Minute
+	longestExchange = 2 * time.Minute
+)
+
+// Slowest is the longest time that an answer has taken so far. A server that is
+// short of processors gives its permits back as late as it answers: so a permit
+// may be held after its answer for twice that time.
+type Slowest struct{ ns atomic.Int64 }
+
+func (s *Slowest) note(d time.Duration) {
+	for old := s.ns.Load(); old < int64(d) && !s.ns.CompareAndSwap(old, int64(d)); {
+		old = s.ns.Load()
+	}
+}
+
+func (s *Slowest) grace() time.Duration {
+	return min(max(Grace, 2*time.Duration(s.ns.Load())), longestGrace)
+}
 
 // low is a level that a bucket has at least. Its gain is apart since the server's
 // clock may be behind ours: time only counts beyond the clock's resolution, and

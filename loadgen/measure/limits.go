@@ -19,7 +19,7 @@ func (m *Meter) Limits(r record.Run) []string {
 	}
 	list = append(list,
 		"429s are judged by the allowances of the target file, and as if nobody else had used these users.",
-		fmt.Sprintf("A server is not accused of a clock as coarse as %d ms, of one that runs %.2g %% fast or slow, or of a permit held up to %d ms after its answer.",
+		fmt.Sprintf("A server is not accused of a clock as coarse as %d ms, of one that runs %.2g %% fast or slow, or of a permit held for %d ms after its answer or for twice the slowest answer.",
 			Resolution.Milliseconds(), 100.0/driftShare, Grace.Milliseconds()))
 	if r.Interrupted {
 		list = append(list, "The run was interrupted before its time.")

@@ -87,9 +87,9 @@ type totals struct {
 // the list. Now is the time since the run's start.
 func NewMeter(subjects []Subject, now func() time.Duration) *Meter {
 	m := &Meter{subjects: subjects, users: make([]user, len(subjects))}
-	places := map[string]int{}
+	places, slowest := map[string]int{}, new(Slowest)
 	for i, s := range subjects {
-		m.judges = append(m.judges, NewJudge(s.Allowance, s.Rested, now))
+		m.judges = append(m.judges, NewJudge(s.Allowance, s.Rested, slowest, now))
 		at, ok := places[s.Plan]
 		if !ok {
 			at = len(m.plans)

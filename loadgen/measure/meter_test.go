@@ -36,6 +36,7 @@ func TestAnyRunAddsUp(t *testing.T) {
 		people := subjects(planned, "free", "pro", "free")
 		m := measure.NewMeter(people, func() time.Duration { return now })
 		left := []int64{planned, planned, planned}
+		outcomes := rapid.SliceOfN(rapid.SampledFrom(record.Outcomes()), 2, 2).Draw(t, "outcomes") // all of them take long to encode
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			user := rapid.IntRange(0, 2).Draw(t, "user")
 			if left[user] == 0 {
@@ -50,7 +51,7 @@ func TestAnyRunAddsUp(t *testing.T) {
 			case 1:
 				m.HeldOff(user, due)
 			default:
-				outcome := rapid.SampledFrom(record.Outcomes()).Draw(t, "outcome")
+				outcome := rapid.SampledFrom(outcomes).Draw(t, "outcome")
 				kind := map[record.Outcome]measure.Kind{
 					record.OutcomeAdmitted: measure.Passed, record.OutcomeRejectedRate: measure.RefusedRate,
 					record.OutcomeRejectedConcurrency: measure.RefusedConcurrency, record.OutcomeOtherStatus: measure.Unclear,
