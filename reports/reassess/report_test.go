@@ -228,6 +228,13 @@ func TestNewsComesFirst(t *testing.T) {
 	require.Len(t, r.Runs, 2)
 }
 
+func TestRunUnderAnotherAllowance(t *testing.T) {
+	dir := runFolder(t, "free", 0)
+	p := weighed(t, reassess.Options{Plan: "free", Allowance: &record.ReportAllowance{RequestsPerMinute: 15, Burst: 15}}, file(t, "access.log", week(40, 200)), dir).Plans[0]
+	require.Equal(t, record.Keep, p.Verdict.Word)
+	require.Contains(t, p.Verdict.Because, dir+" was made at 10/10 and not at today's 15/15.")
+}
+
 // The plan of a run says what is allowed where the command line does not.
 func TestRunNamesTheAllowance(t *testing.T) {
 	p := weighed(t, reassess.Options{Plan: "free"}, file(t, "access.log", week(40, 200)), runFolder(t, "free", 0)).Plans[0]

@@ -73,6 +73,7 @@ func because(p record.ReportPlan, rules record.ReportRules) []string {
 		list = append(list, alternatives(p)...)
 		list = append(list, "Not weighed against capacity: no input shows what the engine can take.")
 	}
+	list = append(list, otherwise(p)...)
 	if w != nil && w.LeftOut > 0 {
 		list = append(list, fmt.Sprintf("%s with an allowance of their own at some time %s left out.",
 			figure.Count(int64(w.LeftOut), "user"), plural(w.LeftOut, "is", "are")))
@@ -151,6 +152,18 @@ func undue(p record.ReportPlan) (list []string) {
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// otherwise says which runs were made under another allowance than today's.
+func otherwise(p record.ReportPlan) (list []string) {
+	for _, s := range p.Scores {
+		if a := s.Allowance; s.Basis == record.BasisMeasured && a != nil && p.Allowance != nil &&
+			(a.RequestsPerMinute != p.Allowance.RequestsPerMinute || a.Burst != p.Allowance.Burst) {
+			list = append(list, fmt.Sprintf("%s was made at %s and not at today's %s.", s.Source,
+				pair(a.RequestsPerMinute, a.Burst), pair(p.Allowance.RequestsPerMinute, p.Allowance.Burst)))
+		}
+	}
+	return list
 }
 
 func plural(n int, one, many string) string {

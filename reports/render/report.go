@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -129,8 +130,13 @@ func lede(r record.Report) (lines []string) {
 		}
 		lines = append(lines, fmt.Sprintf("%s of %s, %s", figure.Count(l.Attempts, "request"), figure.Count(int64(l.Users), poolNoun(l.Pool)), span))
 	}
-	for _, n := range r.Runs {
-		lines = append(lines, fmt.Sprintf("a load run of %s, %s", tookText(n.ActualMS), n.Started.UTC().Format(date)))
+	switch n := len(r.Runs); {
+	case n == 1:
+		lines = append(lines, fmt.Sprintf("a load run of %s, %s", tookText(r.Runs[0].ActualMS), r.Runs[0].Started.UTC().Format(date)))
+	case n > 1:
+		lines = append(lines, fmt.Sprintf("%d load runs, the first on %s", n, slices.MinFunc(r.Runs, func(a, b record.ReportRun) int {
+			return a.Started.Compare(b.Started)
+		}).Started.UTC().Format(date)))
 	}
 	return lines
 }
