@@ -134,6 +134,14 @@ func TestAccessLogAlone(t *testing.T) {
 	require.Nil(t, p.Allowance)
 }
 
+// Who is hit whatever is tried is not spared by a raise.
+func TestNothingIsEnough(t *testing.T) {
+	text := strings.Repeat(week(0, 200), 300)
+	p := weighed(t, reassess.Options{Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}}, file(t, "access.log", text)).Plans[0]
+	require.Equal(t, "keep 10 a minute, burst 10; nothing that was tried is enough", p.Verdict.Headline)
+	require.Contains(t, p.Verdict.Because, "No allowance that was tried, up to 200/200, meets the goal: whoever needs so much is to be looked at one by one.")
+}
+
 // Requests that a limiter refused at the time may have been retries: where the
 // answer hangs on them there is none.
 func TestAccessLogWithRefusals(t *testing.T) {

@@ -17,7 +17,11 @@ func headline(p record.ReportPlan) string {
 	case record.Raise:
 		return "raise to " + spoken(v.Target.Rate, v.Target.Burst)
 	case record.Keep:
-		return "keep " + spoken(p.Allowance.RequestsPerMinute, p.Allowance.Burst)
+		text := "keep " + spoken(p.Allowance.RequestsPerMinute, p.Allowance.Burst)
+		if v.Keep == record.KeepBeyond {
+			text += "; nothing that was tried is enough"
+		}
+		return text
 	}
 	return "not enough evidence"
 }
@@ -64,7 +68,7 @@ func because(p record.ReportPlan, rules record.ReportRules) []string {
 		list = append(list, todays(p)+".", fmt.Sprintf("The goal would take %s, which is what the plan %s is for: an upgrade for those who need it, not a raise for all.",
 			pair(v.Target.Rate, v.Target.Burst), v.NextPlan))
 	case v.Keep == record.KeepBeyond:
-		list = append(list, todays(p)+".", "No allowance that was tried meets the goal: whoever needs so much is to be looked at one by one.")
+		list = append(list, todays(p)+".", "No allowance that was tried, up to "+pair(most(w))+", meets the goal: whoever needs so much is to be looked at one by one.")
 	}
 	if v.Today != nil && v.Today.Rejected > 0 {
 		list = append(list, oneUser(v.Today, w, rules))
@@ -109,6 +113,13 @@ func oneUser(c *record.Cell, w *record.ReportWhatIf, rules record.ReportRules) s
 		return fmt.Sprintf("The number of rejections is one %s's story: it makes %s of them.", who(w), figure.Short(c.TopShare))
 	}
 	return fmt.Sprintf("One %s makes %s of all rejections.", who(w), figure.Short(c.TopShare))
+}
+
+// most is the largest allowance that was tried in today's proportion.
+func most(w *record.ReportWhatIf) (rate, burst int64) {
+	line := policyLine(w)
+	last := line[len(line)-1]
+	return last.Rate, last.Burst
 }
 
 // alternatives are other allowances that would do.
