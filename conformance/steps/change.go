@@ -25,33 +25,32 @@ func (s *Scenario) changes() []sentence {
 // move puts the user on a neighbouring plan. What the bucket does from here on
 // is what the scenario is about.
 func (s *Scenario) move(ctx context.Context, direction string) error {
-	p, err := s.neighbour(s.user(), direction)
+	all, err := s.plans()
+	if err != nil {
+		return err
+	}
+	u := s.user()
+	p, err := all.neighbour(u.Bucket.Allowance().Burst, direction)
 	if err != nil {
 		return err
 	}
 	s.mark = len(s.found)
-	return asSetup(s.SetPlan(ctx, s.user().User, p.name))
+	return asSetup(s.SetPlan(ctx, u.User, p.name))
 }
 
 func (s *Scenario) moveBackAndForth(ctx context.Context) error {
-	u := s.user()
+	mark := len(s.found)
+	defer func() { s.mark = mark }()
 	return s.sends(func() (got []exchange, err error) {
-		s.mark = len(s.found)
-		for range 2 {
-			for _, direction := range []string{"larger", "smaller"} {
-				p, err := s.neighbour(u, direction)
-				if err != nil {
-					return got, err
-				}
-				if err := s.SetPlan(ctx, u.User, p.name); err != nil {
-					return got, setup(err)
-				}
-				e, err := s.send(ctx, u, s.Valid())
-				if err != nil {
-					return got, err
-				}
-				got = append(got, e)
+		for _, direction := range []string{"larger", "smaller", "larger", "smaller"} {
+			if err := s.move(ctx, direction); err != nil {
+				return got, err
 			}
+			e, err := s.send(ctx, s.user(), s.Valid())
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
 		}
 		return got, nil
 	})

@@ -58,10 +58,11 @@ func (s *Scenario) aUserWithRoom(ctx context.Context) error {
 // aUserFor leases a rested user on a plan with so many tokens: of a bucket that
 // is full the level is known exactly, and a single token too many shows.
 func (s *Scenario) aUserFor(ctx context.Context, keys int, need func(plan) int64) error {
-	p, err := s.roomy(need)
+	all, err := s.plans()
 	if err != nil {
 		return err
 	}
+	p := all.roomy(need)
 	u, err := s.lease(ctx, p.name, keys)
 	if err != nil {
 		return err
