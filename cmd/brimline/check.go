@@ -101,6 +101,11 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	if f.plan {
 		return f.showPlan(t, w)
 	}
+	return f.judge(ctx, t, w)
+}
+
+// judge runs the suite, and leaves and prints what came out.
+func (f checkFlags) judge(ctx context.Context, t *target.Target, w world) error {
 	counter := newCounter(w.stderr, "scenarios")
 	c, err := conformance.Run(ctx, t, conformance.Options{Clauses: f.clauses, Strict: f.strict, Progress: counter.show})
 	counter.clear()

@@ -1,123 +1,173 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/examples"
+	"github.com/invoicespec/brimline/loadgen/traffic"
+	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
 	"github.com/invoicespec/brimline/reports/replay"
 )
 
-// demoSeed makes every demo replay the same traffic.
+// demoSeed makes every tour report on the same week.
 const demoSeed = 7
 
-// demoAllowances are the rates and bursts that the demo compares.
-var demoAllowances = [][2]int64{{10, 10}, {60, 20}, {300, 100}}
+const demoHelp = `Demo takes the tour, on this machine alone and in about a minute:
 
-// demoVerb is the tour: every verb once, on this machine alone.
+  1. it starts the reference server inside this program, on a clock that only the
+     suite moves, and judges it clause by clause over HTTP;
+  2. it starts another on a real clock, sends it half a minute of traffic
+     (examples/load.yaml) and judges every 429;
+  3. it takes every decision again that the server wrote into its API log;
+  4. it makes up a week of a free plan's traffic, of 412 clients, and reports
+     whether the allowance fits.
+
+It writes into one folder, over what an earlier tour left there, and needs nothing
+but this program.`
+
+// demoVerb is the tour: every verb once.
 func demoVerb(w world) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Take the tour: judge the reference, replay a week of traffic",
-		Long: `Demo starts the reference server inside this program, judges it clause by
-clause over HTTP, makes up an access log of a week and replays it under three
-allowances. It writes into one folder and needs nothing but this program.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), out, w) },
+		Short: "Take the tour: from contract to decision in a minute",
+		Long:  demoHelp,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return tour{out, examples.Load, w}.take(c.Context()) },
 	}
 	c.Flags().StringVar(&out, "out", "demo-out", "write into `DIR`")
 	return c
 }
 
-func demo(ctx context.Context, out string, w world) error {
-	if err := os.MkdirAll(out, 0o755); err != nil {
+// tour is one demo: where its files go, what traffic its server gets, and whom
+// it tells.
+type tour struct {
+	out      string
+	scenario []byte
+	w        world
+}
+
+func (t tour) path(name string) string { return filepath.Join(t.out, name) }
+
+// take goes through all four questions. An answer that is no good one ends in
+// its exit code, but only at the end.
+func (t tour) take(ctx context.Context) error {
+	if err := os.MkdirAll(t.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	fmt.Fprint(w.stdout, "Does the reference keep the contract?\n\n")
-	judged, err := demoCheck(ctx, out, w)
-	if err != nil {
-		return err
+	var first *verdict
+	for _, leg := range []struct {
+		question string
+		answer   func(context.Context) error
+	}{
+		{"Does the reference keep the contract?", t.check},
+		{"What do users meet under load?", t.load},
+		{"Was every decision of that server right?", t.replay},
+		{"Does the free plan's allowance fit a week of traffic?", t.report},
+	} {
+		fmt.Fprintf(t.w.stdout, "\n— %s\n\n", leg.question)
+		err := leg.answer(ctx)
+		var v *verdict
+		if err != nil && (ctx.Err() != nil || !errors.As(err, &v)) {
+			return err
+		}
+		first = cmp.Or(first, v)
 	}
-	fmt.Fprint(w.stdout, "\nWhat would three allowances do to a week of traffic?\n\n")
-	if err := demoReplay(ctx, out, w); err != nil {
-		return err
-	}
-	fmt.Fprintf(w.stdout, "\nfiles to open, in %s:\n"+
-		"  conformance.json  every clause and what was seen of it\n"+
-		"  junit.xml         the same for a CI server\n"+
-		"  access.log        the traffic that was replayed\n"+
-		"  replay-*.json     what each allowance did to it\n", out)
-	if code := checkCode(judged); code != exitHolds {
-		return exitWith(code, nil)
+	fmt.Fprintf(t.w.stdout, "\nfiles to open, in %s:\n"+
+		"  report.html       the decision and its evidence, for a browser\n"+
+		"  conformance.json  every clause and what was seen of it; junit.xml for a CI server\n"+
+		"  run/run.json      what the load run measured; load.yaml is its scenario\n"+
+		"  api.jsonl         every decision of the server under load\n"+
+		"  access.log        the week that was reported on\n", t.out)
+	if first != nil {
+		return first
 	}
 	return nil
 }
 
-func demoCheck(ctx context.Context, out string, w world) (record.Conformance, error) {
-	f := checkFlags{out: out}
-	t, end, err := f.open(ctx)
+// check judges the embedded reference as "brimline check" does.
+func (t tour) check(ctx context.Context) error {
+	f := checkFlags{out: t.out}
+	site, end, err := f.open(ctx)
 	if err != nil {
-		return record.Conformance{}, checkError(err)
+		return checkError(err)
 	}
 	defer end()
-	counter := newCounter(w.stderr, "scenarios")
-	judged, err := conformance.Run(ctx, t, conformance.Options{Progress: counter.show})
-	counter.clear()
-	if err != nil {
-		return judged, checkError(err)
-	}
-	return judged, f.report(judged, w)
+	return f.judge(ctx, site, t.w)
 }
 
-// demoReplay makes up a log and replays it once for each allowance.
-func demoReplay(ctx context.Context, out string, w world) error {
-	path := filepath.Join(out, "access.log")
-	if err := writeDemoLog(path); err != nil {
+// load sends the scenario to a server of its own.
+func (t tour) load(ctx context.Context) (err error) {
+	apiLog, run := t.path("api.jsonl"), t.path("run")
+	for _, old := range []string{apiLog, filepath.Join(run, record.RunFile)} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	name := t.path("load.yaml")
+	if err := os.WriteFile(name, t.scenario, 0o644); err != nil {
 		return err
 	}
-	log, err := accesslog.Read(ctx, []accesslog.Source{accesslog.File(path)}, accesslog.Options{})
+	scenario, err := traffic.Parse(name, t.scenario)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.stdout, "%s: %d requests of %d clients\n", path, log.Quality.Entries, log.Quality.Clients)
-	for _, a := range demoAllowances {
-		result, err := replay.Run(log, replay.Question{Rates: []int64{a[0]}, Bursts: []int64{a[1]}})
-		if err != nil {
-			return err
-		}
-		data, err := json.MarshalIndent(result, "", "  ")
-		if err != nil {
-			return err
-		}
-		name := filepath.Join(out, fmt.Sprintf("replay-%d-%d.json", a[0], a[1]))
-		if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil {
-			return err
-		}
-		r := result.Rejections
-		fmt.Fprintf(w.stdout, "  %3d a minute, burst %3d: %6d rejected (%5.2f %%), %3d of %d users affected (95 %%: %.1f to %.1f %%)\n",
-			a[0], a[1], r.Rejected, 100*r.RejectedShare, r.UsersAffected, result.Users,
-			100*r.UsersAffected95[0], 100*r.UsersAffected95[1])
+	// Requests may end after the signal that ends the tour.
+	lasting := context.WithoutCancel(ctx)
+	s, err := server.Open(lasting, server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", APILog: apiLog})
+	if err != nil {
+		return err
 	}
-	return nil
+	defer func() { err = errors.Join(err, s.Close(lasting)) }()
+	f := loadFlags{scenario: name, out: run}
+	_, err = f.drive(ctx, scenario, targetFile(s), target.Options{ControlToken: target.NewSecret(s.ControlToken())}, t.w)
+	return err
 }
 
-func writeDemoLog(path string) (err error) {
+// replay takes the decisions of the server's log again, with the same limiter.
+func (t tour) replay(ctx context.Context) error {
+	log, err := accesslog.Read(ctx, []accesslog.Source{accesslog.File(t.path("api.jsonl"))}, accesslog.Options{})
+	if err != nil {
+		return err
+	}
+	result, err := replay.Run(log, replay.Question{})
+	if err != nil {
+		return err
+	}
+	if err := render.Replay(t.w.stdout, result); err != nil {
+		return err
+	}
+	return agreement(result)
+}
+
+// report makes up a week of traffic and weighs it beside the run.
+func (t tour) report(ctx context.Context) error {
+	week := t.path("access.log")
+	if err := writeWeek(week); err != nil {
+		return err
+	}
+	f := reportFlags{out: t.out, plan: "free", allowance: allowance{rate: 10, burst: 10}}
+	_, err := f.tell(ctx, []string{week, t.path("run")}, t.w)
+	return err
+}
+
+func writeWeek(path string) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	return accesslog.Generate(f, demoSeed)
 }

@@ -100,11 +100,16 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
+	return f.drive(ctx, scenario, file, target.Options{}, w)
+}
+
+// drive sends a scenario to the target that a file describes.
+func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file target.File, opt target.Options, w world) (record.Run, error) {
 	members, err := f.cast(scenario, file)
 	if err != nil {
 		return record.Run{}, err
 	}
-	t, err := target.Open(ctx, file, target.Options{})
+	t, err := target.Open(ctx, file, opt)
 	if err != nil {
 		return record.Run{}, loadError(fmt.Errorf("%s: %w", f.target, err))
 	}

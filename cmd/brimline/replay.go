@@ -93,9 +93,15 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 	if err := f.print(w.stdout, result); err != nil {
 		return err
 	}
-	switch a := result.Agreement; {
-	case refused != nil:
+	if refused != nil {
 		return exitWith(exitCannotTell, err)
+	}
+	return agreement(result)
+}
+
+// agreement is an error where recorded decisions do not come out as recorded.
+func agreement(result record.Replay) error {
+	switch a := result.Agreement; {
 	case a != nil && a.Disagreed > 0:
 		return exitWith(exitFails, fmt.Errorf("%d of %d recorded decisions do not come out as recorded", a.Disagreed, a.Compared))
 	case a != nil && a.Untold > 0:

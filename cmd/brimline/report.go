@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,17 +74,8 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 	if f.out == "" && !f.json {
 		return errors.New("report needs --out DIR, or --json")
 	}
-	evidence, err := reassess.Read(c.Context(), args, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+	report, err := f.tell(c.Context(), args, w)
 	if err != nil {
-		return err
-	}
-	report, err := evidence.Report(reassess.Options{
-		Brimline: build.Version(), Rules: reassess.Rules(), Plan: f.plan, Allowance: f.allowance.value(),
-	})
-	if err != nil {
-		return err
-	}
-	if err := f.write(w.stdout, report); err != nil {
 		return err
 	}
 	for _, p := range report.Plans {
@@ -92,6 +84,21 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 		}
 	}
 	return exitWith(exitCannotTell, errors.New("not enough evidence on any plan"))
+}
+
+// tell weighs the inputs, and leaves and prints what they say.
+func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record.Report, error) {
+	evidence, err := reassess.Read(ctx, inputs, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+	if err != nil {
+		return record.Report{}, err
+	}
+	report, err := evidence.Report(reassess.Options{
+		Brimline: build.Version(), Rules: reassess.Rules(), Plan: f.plan, Allowance: f.allowance.value(),
+	})
+	if err != nil {
+		return record.Report{}, err
+	}
+	return report, f.write(w.stdout, report)
 }
 
 // write leaves the three files and says the verdicts, or prints the JSON.

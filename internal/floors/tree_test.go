@@ -28,7 +28,7 @@ const (
 func storeys() [][]string {
 	return [][]string{
 		0: {
-			"conformance/contract", "conformance/contract/control", "features",
+			"conformance/contract", "conformance/contract/control", "examples", "features",
 			"internal/build", "internal/figure", "internal/floors", "internal/strictjson", "internal/strictyaml",
 			"loadgen/arrival",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",

@@ -10,22 +10,22 @@ import (
 )
 
 // Generate writes an access log in Combined format as a billing API might leave
-// it: 240 clients over a week, a few of which make most of the requests, people
+// it: 412 clients over a week, a few of which make most of the requests, people
 // at office hours, jobs that fire on the hour, and one import that runs all
 // night. No request was refused, so that it shows what limits would do. The same
 // seed gives the same log.
 func Generate(w io.Writer, seed uint64) error {
 	g := &generator{rand: rand.New(rand.NewPCG(seed, 0)), start: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
-	for i := range 212 {
+	for i := range people {
 		g.person(i)
 	}
-	for i := range 18 {
-		g.job(212 + i)
+	for i := range jobs {
+		g.job(people + i)
 	}
-	for i := range 9 {
-		g.poller(230 + i)
+	for i := range pollers {
+		g.poller(people + jobs + i)
 	}
-	g.importer(239)
+	g.importer(people + jobs + pollers)
 	slices.SortStableFunc(g.requests, func(a, b request) int { return a.second - b.second })
 	out := bufio.NewWriter(w)
 	for _, r := range g.requests {
@@ -39,6 +39,10 @@ const (
 	hour   = 60 * minute
 	day    = 24 * hour
 	days   = 7
+
+	people  = 384
+	jobs    = 18
+	pollers = 9
 )
 
 type generator struct {

@@ -32,7 +32,7 @@ func TestGeneratedLogIsPlausible(t *testing.T) {
 	require.Empty(t, q.Dropped)
 	require.Empty(t, log.NotAttempts)
 	require.Zero(t, q.BackwardSteps)
-	require.Equal(t, 240, q.Clients)
+	require.Equal(t, 412, q.Clients)
 	require.Greater(t, q.Last.Sub(q.First).Hours(), 6*24.0)
 	require.Less(t, q.EffectiveClients, 30.0, "a few clients make most of the requests")
 	require.Greater(t, q.ConstantMinute, 0.1, "jobs fire on the hour")
