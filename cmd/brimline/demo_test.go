@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/examples"
 	"github.com/invoicespec/brimline/loadgen/traffic"
+	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -54,4 +58,23 @@ func TestExampleScenarioIsShort(t *testing.T) {
 	s, err := traffic.Parse("load.yaml", examples.Load)
 	require.NoError(t, err)
 	require.LessOrEqual(t, s.Duration.Seconds(), 30.0)
+}
+
+// TestExampleTargetIsTheReference holds the example to what "brimline serve"
+// writes for the server that its comment starts.
+func TestExampleTargetIsTheReference(t *testing.T) {
+	got, err := target.ReadFile("../../examples/target.yaml")
+	require.NoError(t, err)
+	s, err := server.Open(t.Context(), server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
+	want := targetFile(s)
+	require.Equal(t, []string{"http://127.0.0.1:8080"}, got.BaseURLs)
+	require.Equal(t, "http://127.0.0.1:9091", got.Can.Control.URL)
+	require.Equal(t, "brimline-control.token", filepath.Base(got.Can.Control.TokenFile))
+	require.Equal(t, want.Allowances, got.Allowances)
+	require.Equal(t, want.OutsideQuotas, got.OutsideQuotas)
+	require.Equal(t, want.Credential, got.Credential)
+	require.Equal(t, want.Operations.Valid.Body, got.Operations.Valid.Body)
+	require.Equal(t, want.Operations.Invalid.Path, got.Operations.Invalid.Path)
 }
