@@ -86,3 +86,62 @@ Feature: Audit
       Examples:
         | request                 |
         | a request above the cap |
+
+  @LOG-7 @DECIDED @needs-operations
+  Rule: The capacity check reserves one operation; success charges it, anything else gives it back
+
+    Scenario Outline: <request> gives its operation back
+      Given a user with tokens to spare
+      When their operations are down to one
+      And they send <request>
+      And they send a valid request
+      Then the answer is a success
+
+      @needs-invalid
+      Examples:
+        | request                         |
+        | a request that fails validation |
+
+      @needs-fail
+      Examples:
+        | request                               |
+        | a request that the engine fails       |
+        | a request that makes the engine panic |
+        | a request that runs into its timeout  |
+
+    Scenario: of simultaneous requests no more succeed than operations are left
+      Given a user with tokens to spare
+      When their operations are down to two
+      And they send as many requests at once as their cap
+      Then no more of them succeeded than operations were left
+
+    @needs-gates @needs-audit
+    Scenario: what a request in flight has reserved is not there for another
+      Given a user with tokens to spare
+      When their operations are down to one
+      And they have a request in flight in the engine
+      And they send a valid request
+      Then the answer says that no operation is left
+      And what was in flight succeeds and is charged once
+
+    @needs-gates @needs-audit
+    Scenario: a success is charged, also when its client has gone
+      Given a user with tokens to spare
+      When a client goes away while its response is being written
+      Then exactly one operation was charged
+
+  @LOG-8 @DECIDED
+  Rule: What the HTTP parser refuses is out of scope
+
+    Scenario: it has no request id and costs no token
+      Given a user with tokens to spare
+      When they send what an HTTP parser refuses
+      Then none of the refusals has a request id
+      And no token was spent
+
+    @needs-audit
+    Scenario: it leaves no log entry
+      Given a user with tokens to spare
+      When they send a valid request
+      And they send what an HTTP parser refuses
+      Then nothing but the valid request left a log entry

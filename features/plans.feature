@@ -35,6 +35,91 @@ Feature: Plans
         | the enterprise plan |
         | every other plan    |
 
+  @PLAN-2 @MUST @needs-policy @needs-schedule @needs-plans
+  Rule: A scheduled plan has no effect before the billing-period boundary, and its full effect at it
+
+    @needs-clock
+    Scenario: nothing changes before the boundary
+      Given a rested user on the smallest plan
+      When the next larger plan is scheduled for the end of their billing period
+      And they send requests until the first rejection
+      And they wait until just before it takes over
+      And they send requests until the first rejection
+      Then burst and rate were still the plan's
+
+    @needs-clock
+    Scenario Outline: burst and rate of a <size> plan are there at the boundary
+      Given a rested user on the second smallest plan
+      When the next <size> plan is scheduled for the end of their billing period
+      And they wait until just before it takes over
+      And they spend half of their burst
+      And they wait until it takes over
+      And they send requests until the first rejection
+      And they wait for two tokens
+      And they send requests until the first rejection
+      Then burst and rate were as agreed
+
+      Examples:
+        | size    |
+        | larger  |
+        | smaller |
+
+    @needs-clock @needs-hold
+    Scenario: the cap is there at the boundary
+      Given a rested user on the second smallest plan
+      When the next larger plan is scheduled for the end of their billing period
+      And they wait until it takes over
+      And they send a valid request
+      Then their cap is exact
+
+    Scenario: the boundary itself can be moved to now
+      Given a rested user on the smallest plan
+      When they spend half of their burst
+      And the next larger plan is scheduled for the end of their billing period
+      And they send a valid request
+      And their billing period is ended now
+      And they send requests until the first rejection
+      Then burst and rate were as agreed
+
+  @PLAN-3 @MUST @needs-policy @needs-operations
+  Rule: Operations and limits have nothing to do with each other
+
+    Scenario Outline: operations that are <changed> leave burst and rate alone
+      Given a rested user on the smallest plan
+      When they spend half of their burst
+      And their operations are <changed>
+      And they send requests until the first rejection
+      And they wait for two tokens
+      And they send requests until the first rejection
+      Then the share that was left was admitted
+
+      Examples:
+        | changed |
+        | used up |
+        | bought  |
+
+    @needs-hold
+    Scenario: operations that are bought leave the cap alone
+      Given a rested user on a plan with room
+      When their operations are bought
+      And they send a valid request
+      Then their cap is exact
+
+    Scenario: overrides leave operations alone
+      Given a rested user on the smallest plan
+      When they send a valid request
+      And their operations are counted
+      And their rate is raised by an override
+      And their burst is raised by an override
+      And their cap is raised by an override
+      Then they have as many operations left and used as before
+
+    Scenario: rejections leave operations alone
+      Given an emptied user on the smallest plan
+      When their operations are counted
+      And they are rejected a dozen times
+      Then they have as many operations left and used as before
+
   @CHG-1 @MUST @needs-policy @needs-plans
   Rule: An upgrade keeps the used share of the bucket
 

@@ -15,24 +15,38 @@ Feature: Scope
         | an unknown path      |
         | a path far below it  |
 
-  @SCOPE-2 @MUST @needs-outside
+  @SCOPE-2 @MUST
   Rule: What lies outside the quotas is never limited
 
+    @needs-outside
     Scenario: an empty bucket does not matter there
       Given an emptied user on the smallest plan
       When they ask every route outside the quotas
       Then each of them answers, without RateLimit headers
 
+    @needs-outside
     Scenario: asking there costs no token
       Given a user with tokens to spare
       When they ask every route outside the quotas
       Then no token was spent
 
-    @needs-hold
+    @needs-outside @needs-hold
     Scenario: a full cap does not matter there
       Given a user with the whole cap in flight
       When they ask every route outside the quotas
       Then each of them answers, without RateLimit headers
+
+    @needs-internal
+    Scenario: an empty bucket does not matter at an internal route, whoever asks
+      Given an emptied user on the smallest plan
+      When they try every internal route
+      Then each of them answers, without RateLimit headers
+
+    @needs-internal
+    Scenario: asking at an internal route costs no token, whoever asks
+      Given a user with tokens to spare
+      When they try every internal route
+      Then no token was spent
 
   @SCOPE-3 @DECIDED
   Rule: An unknown path or a wrong method in scope is answered like any other error

@@ -21,26 +21,31 @@ type Need string
 
 // The needs.
 const (
-	NeedHTTP       Need = "http"
-	NeedKeys       Need = "keys"
-	NeedPlans      Need = "plans"
-	NeedInvalid    Need = "invalid"
-	NeedOutside    Need = "outside"
-	NeedHold       Need = "hold"
-	NeedGates      Need = "gates"
-	NeedHoldAuth   Need = "hold-auth"
-	NeedFail       Need = "fail"
-	NeedPolicy     Need = "policy"
-	NeedOperations Need = "operations"
-	NeedClock      Need = "clock"
-	NeedAudit      Need = "audit"
-	NeedMetrics    Need = "metrics"
-	NeedAddresses  Need = "addresses"
-	NeedProxy      Need = "proxy"
-	NeedProcess    Need = "process"
-	NeedReplicas   Need = "replicas"
-	NeedPage       Need = "page"
-	NeedReference  Need = "reference"
+	NeedHTTP         Need = "http"
+	NeedKeys         Need = "keys"
+	NeedPlans        Need = "plans"
+	NeedInvalid      Need = "invalid"
+	NeedOutside      Need = "outside"
+	NeedInternal     Need = "internal"
+	NeedHold         Need = "hold"
+	NeedGates        Need = "gates"
+	NeedHoldAuth     Need = "hold-auth"
+	NeedFail         Need = "fail"
+	NeedPolicy       Need = "policy"
+	NeedSchedule     Need = "schedule"
+	NeedHistory      Need = "history"
+	NeedEntitlements Need = "entitlements"
+	NeedOperations   Need = "operations"
+	NeedClock        Need = "clock"
+	NeedAudit        Need = "audit"
+	NeedMetrics      Need = "metrics"
+	NeedAddresses    Need = "addresses"
+	NeedProxy        Need = "proxy"
+	NeedProcess      Need = "process"
+	NeedRestart      Need = "restart"
+	NeedReplicas     Need = "replicas"
+	NeedPage         Need = "page"
+	NeedReference    Need = "reference"
 )
 
 // Meaning is a need in words.
@@ -57,20 +62,25 @@ func Needs() []Meaning {
 		{NeedPlans, "users on several plans"},
 		{NeedInvalid, "an operation that fails validation"},
 		{NeedOutside, "routes outside the quotas, named in the target file"},
+		{NeedInternal, "internal routes, named in the target file"},
 		{NeedHold, "a request that stays in flight until it is let go"},
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},
 		{NeedFail, "an engine that can be told to fail, panic or run into its timeout"},
 		{NeedPolicy, "users whose plan, overrides and keys can be changed"},
-		{NeedOperations, "users whose operations left can be set"},
+		{NeedSchedule, "a plan that can be scheduled, and a billing period that can be read and ended"},
+		{NeedHistory, "the history of a user's overrides"},
+		{NeedEntitlements, "entitlements and overrides that can be stored broken, for one user"},
+		{NeedOperations, "users whose operations left can be set and read"},
 		{NeedClock, "a clock that can be moved"},
 		{NeedAudit, "log entries, engine calls and charges by request id"},
 		{NeedMetrics, "the page of metrics"},
 		{NeedAddresses, "several source addresses"},
 		{NeedProxy, "a trusted proxy to send through"},
 		{NeedProcess, "a server that can be started and stopped with a configuration"},
+		{NeedRestart, "a server that can be told to start anew on what it has stored"},
 		{NeedReplicas, "several base URLs on one pool"},
-		{NeedPage, "the billing page"},
+		{NeedPage, "the billing page, and how to sign in to it, in the target file"},
 		{NeedReference, "the reference's own tests: not to be seen from outside"},
 	}
 }

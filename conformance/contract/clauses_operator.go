@@ -25,7 +25,7 @@ func operatorGroups() []Group {
 			{ID: "GUARD-1", Level: Must, Needs: []Need{NeedProcess}, Sentence: "With local storage and more than one replica the process refuses to start, says why, and never listens."},
 			{ID: "GUARD-2", Level: Must, Needs: []Need{NeedProcess}, Sentence: "replicas is 1 and storage local by default, and a value that makes no sense is refused at start, by name."},
 			{ID: "RESTART-1", Level: Must, Needs: []Need{NeedProcess, NeedMetrics}, Sentence: "After a restart on local storage each bucket is full, and startup counts one a process."},
-			{ID: "RESTART-2", Level: Must, Needs: []Need{NeedProcess}, Sentence: "Plans, overrides, operations and log entries survive a restart."},
+			{ID: "RESTART-2", Level: Must, Needs: []Need{NeedRestart, NeedPolicy, NeedOperations, NeedAudit}, Sentence: "Plans, overrides, operations and log entries survive a restart."},
 		}},
 		{Name: "cache", Clauses: []Clause{
 			{ID: "CACHE-1", Level: Must, Needs: []Need{NeedReference}, Sentence: "Local state is bounded: 100000 users at most, 15 minutes idle at most, both configurable."},

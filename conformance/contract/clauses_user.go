@@ -6,7 +6,7 @@ func userGroups() []Group {
 	return []Group{
 		{Name: "scope", Clauses: []Clause{
 			{ID: "SCOPE-1", Level: Must, Needs: []Need{NeedHTTP}, Sentence: "/v1/invoice and everything below it is limited."},
-			{ID: "SCOPE-2", Level: Must, Needs: []Need{NeedHTTP, NeedOutside}, Sentence: "Health, readiness, OpenAPI and internal routes are never limited, not even while the caller's pools are empty, and carry no RateLimit header."},
+			{ID: "SCOPE-2", Level: Must, Needs: []Need{NeedHTTP, NeedOutside, NeedInternal, NeedHold}, Sentence: "Health, readiness, OpenAPI and internal routes are never limited, not even while the caller's pools are empty, and carry no RateLimit header."},
 			{ID: "SCOPE-3", Level: Decided, Needs: []Need{NeedHTTP}, Sentence: "An unknown path or a wrong method below /v1/invoice/ is in scope: 404 or 405 in the error shape, one token spent, RateLimit headers present."},
 			{ID: "SCOPE-4", Level: Decided, Needs: []Need{NeedHTTP}, Sentence: "No spelling of a path and no method reaches the engine unlimited."},
 			{ID: "AUTH-1", Level: Decided, Needs: []Need{NeedHTTP, NeedPolicy}, Sentence: "A request without exactly one good key in an Authorization: Bearer header gets 401 UNAUTHENTICATED in the error shape without RateLimit headers, spends no user's token, and never learns which of these it was."},

@@ -36,19 +36,28 @@ type effect struct {
 
 func effects() []effect {
 	work := func(e exchange) string {
-		if capRejected(e) {
+		switch {
+		case unresolved(e):
+			return "CFG-3"
+		case capRejected(e):
 			return "CONC-5"
 		}
 		return "RATE-7"
 	}
+	logged := func(e exchange) string {
+		if unresolved(e) {
+			return "CFG-3"
+		}
+		return "LOG-1"
+	}
 	return []effect{
-		{"log entries", func(a control.Audit) int64 { return int64(len(a.Entries)) }, func(exchange) string { return "LOG-1" }},
+		{"log entries", func(a control.Audit) int64 { return int64(len(a.Entries)) }, logged},
 		{"engine calls", func(a control.Audit) int64 { return a.EngineCalls }, work},
 		{"charges", func(a control.Audit) int64 { return a.Charges }, work},
 	}
 }
 
-// hadEffects compares a rejection's effects with the table; an effect that is
+// hadEffects compares an answer's effects with the table; an effect that is
 // not in it must not have happened.
 func (s *Scenario) hadEffects(ctx context.Context, table *godog.Table) error {
 	want := map[string]int64{}

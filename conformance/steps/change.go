@@ -3,7 +3,6 @@ package steps
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/invoicespec/brimline/conformance/target"
 )
@@ -59,7 +58,7 @@ func (s *Scenario) moveBackAndForth(ctx context.Context) error {
 func (s *Scenario) doubleRate(ctx context.Context) error {
 	s.mark = len(s.found)
 	rate := 2 * s.user().Bucket.Allowance().RequestsPerMinute
-	return asSetup(s.SetOverride(ctx, s.user().User, target.RequestsPerMinute, rate, time.Time{}))
+	return asSetup(s.SetOverride(ctx, s.user().User, target.RequestsPerMinute, target.Override{Value: rate}))
 }
 
 func (s *Scenario) changeCap(ctx context.Context, by int64) error {
@@ -67,7 +66,7 @@ func (s *Scenario) changeCap(ctx context.Context, by int64) error {
 	if limit < 1 {
 		return fmt.Errorf("%w: a cap of %d cannot be lowered", ErrSetup, limit-by)
 	}
-	return asSetup(s.SetOverride(ctx, s.user().User, target.Concurrency, limit, time.Time{}))
+	return asSetup(s.SetOverride(ctx, s.user().User, target.Concurrency, target.Override{Value: limit}))
 }
 
 // flightGoesOn lets one request go and looks whether it ends as if nothing had

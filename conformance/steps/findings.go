@@ -83,6 +83,25 @@ func (s *Scenario) claim(u *subject) {
 	}
 }
 
+// begin says that what is found from here on is what the scenario is about, the
+// first time it is called.
+func (s *Scenario) begin() {
+	if !s.begun {
+		s.mark, s.begun = len(s.found), true
+	}
+}
+
+// claimAllowance is claim for a scenario about what u may do: a RateLimit-Limit
+// that is not the burst is its business as well.
+func (s *Scenario) claimAllowance(u *subject) {
+	s.claim(u)
+	for i := s.mark; i < len(s.found); i++ {
+		if f := &s.found[i]; f.who == u && f.Field == contract.HeaderLimit {
+			f.Clause = s.clause.ID
+		}
+	}
+}
+
 // blameHeaders is the opposite of claim: the bucket has proved right, so headers
 // that agree on another level are wrong.
 func (s *Scenario) blameHeaders(u *subject) {

@@ -9,6 +9,7 @@ import (
 func (s *Scenario) givens() []sentence {
 	return []sentence{
 		{given, `^a rested user on (the .+ plan|every other plan)$`, s.aRestedUserOn},
+		{given, `^a rested user on a plan with room$`, func(ctx context.Context) error { return s.ready(s.aUserWithRoom(ctx)) }},
 		{given, `^a user on (the .+ plan|every other plan)$`, s.aUserOn},
 		{given, `^a user with tokens to spare$`, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 1)) }},
 		{given, `^a user with two keys and tokens to spare$`, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 2)) }},

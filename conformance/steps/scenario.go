@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/target"
 )
@@ -53,6 +54,12 @@ type Scenario struct {
 	got    []exchange // the answers of the latest sentence that sends
 	found  []found
 	mark   int // how much of found was there when the Givens were done
+	begun  bool
+
+	refusals   []refusal     // of the operator boundary
+	tried      []exchange    // what the latest sentence tried in vain, or should have
+	operations control.Usage // as counted or set
+	page       string        // the billing page's source
 }
 
 // subject is a leased user.

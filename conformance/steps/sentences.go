@@ -41,8 +41,9 @@ func (s *Scenario) Register(sc *godog.ScenarioContext) {
 func (s *Scenario) sentences() []sentence {
 	return slices.Concat(
 		s.givens(),
-		s.whens(), s.flights(), s.strangers(), s.changes(),
-		s.thens(), s.audits(),
+		s.whens(), s.flights(), s.strangers(), s.unparsables(),
+		s.changes(), s.schedules(), s.overrides(), s.boundaries(), s.breakages(), s.capacities(), s.restarts(),
+		s.thens(), s.audits(), s.pages(),
 	)
 }
 

@@ -17,6 +17,7 @@ func (s *Scenario) thens() []sentence {
 	return []sentence{
 		{then, `^the whole burst was admitted$`, s.wholeBurst},
 		{then, `^(?:no more than their bucket held were admitted|what had come back was admitted|the share that was left was admitted|burst and rate were the plan's)$`, s.bucketWasRight},
+		{then, `^(?:burst and rate were as agreed|burst and rate were still the plan's)$`, s.allowanceWasRight},
 		{then, `^none of them got through$`, s.noneGotThrough},
 		{then, `^as many got past the rate limit as the bucket held$`, s.parallelWasRight},
 		{then, `^every token came on time$`, s.bucketWasRight},
@@ -80,6 +81,25 @@ func (s *Scenario) bucketWasRight() error {
 		s.claim(u)
 	}
 	return s.verdict()
+}
+
+// allowanceWasRight is bucketWasRight for a scenario about what a user may do.
+func (s *Scenario) allowanceWasRight() error {
+	for _, u := range s.asked() {
+		s.claimAllowance(u)
+	}
+	return s.verdict()
+}
+
+// asked is everybody who sent what the sentence before speaks of.
+func (s *Scenario) asked() []*subject {
+	var all []*subject
+	for _, e := range s.got {
+		if e.who != nil && !slices.Contains(all, e.who) {
+			all = append(all, e.who)
+		}
+	}
+	return all
 }
 
 func (s *Scenario) parallelWasRight() error {

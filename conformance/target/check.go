@@ -46,8 +46,29 @@ func (f File) check() *problem {
 			return &problem{fmt.Sprintf("outside-quotas[%d]", i), fmt.Sprintf("%q is no path", path), "a path such as /health"}
 		}
 	}
+	for i, r := range f.InternalRoutes {
+		key := fmt.Sprintf("internal-routes[%d]", i)
+		switch {
+		case !isToken(r.Method) || r.Method != strings.ToUpper(r.Method):
+			return &problem{key + ".method", fmt.Sprintf("%q is no method", r.Method), "a method such as PUT"}
+		case !isPath(r.Path):
+			return &problem{key + ".path", fmt.Sprintf("%q is no path", r.Path), "a path such as /internal/users/{user}"}
+		}
+	}
 	if p := f.checkAllowances(); p != nil {
 		return p
+	}
+	if p := f.Can.Page; p != nil {
+		switch {
+		case !isPath(p.Path):
+			return &problem{"can.page.path", fmt.Sprintf("%q is no path", p.Path), "a path such as /billing"}
+		case !isPath(p.SignIn):
+			return &problem{"can.page.sign-in", fmt.Sprintf("%q is no path", p.SignIn), "a path such as /sign-in"}
+		case p.Field == "":
+			return &problem{"can.page.field", "empty", "the name of the form's field for the key"}
+		case p.Negotiated == "":
+			return &problem{"can.page.negotiated", "empty", "what the page says beside a negotiated value"}
+		}
 	}
 	if f.Can.Control != nil {
 		if p := checkControl(*f.Can.Control); p != nil {

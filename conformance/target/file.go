@@ -11,14 +11,15 @@ import (
 
 // File is a target file. Paths in it are relative to the folder it lies in.
 type File struct {
-	BaseURLs      []string             `yaml:"base-urls"` // several: replicas on one pool, asked in turn
-	Credential    Credential           `yaml:"credential"`
-	KeysFile      string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
-	Operations    Operations           `yaml:"operations"`
-	OutsideQuotas []string             `yaml:"outside-quotas,omitempty"` // paths
-	Allowances    map[string]Allowance `yaml:"allowances"`               // by plan
-	Can           Can                  `yaml:"can,omitempty"`
-	Limits        Limits               `yaml:"limits,omitempty"`
+	BaseURLs       []string             `yaml:"base-urls"` // several: replicas on one pool, asked in turn
+	Credential     Credential           `yaml:"credential"`
+	KeysFile       string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
+	Operations     Operations           `yaml:"operations"`
+	OutsideQuotas  []string             `yaml:"outside-quotas,omitempty"`  // paths
+	InternalRoutes []Route              `yaml:"internal-routes,omitempty"` // for operators and the service itself, never for a user's key
+	Allowances     map[string]Allowance `yaml:"allowances"`                // by plan
+	Can            Can                  `yaml:"can,omitempty"`
+	Limits         Limits               `yaml:"limits,omitempty"`
 
 	folder string
 }
@@ -45,6 +46,14 @@ type Operation struct {
 	Expect   int64             `yaml:"expect,omitempty"` // the status it ends with; 0: not given, so 200 for valid, 422 for invalid
 }
 
+// Route is a request that no user's key may carry out. {user} and {dimension} in
+// it stand for a user's id and for the dimension of an override.
+type Route struct {
+	Method string `yaml:"method"`
+	Path   string `yaml:"path"`
+	Body   string `yaml:"body,omitempty"`
+}
+
 // Allowance is what a plan allows.
 type Allowance struct {
 	RequestsPerMinute int64 `yaml:"requests-per-minute"`
@@ -56,6 +65,16 @@ type Allowance struct {
 type Can struct {
 	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
 	Control       *ControlAddress `yaml:"control,omitempty"`
+	Page          *Page           `yaml:"page,omitempty"`
+}
+
+// Page is the billing page and how to sign in to it: a form with the key in one
+// field, and a cookie that comes back.
+type Page struct {
+	Path       string `yaml:"path"`
+	SignIn     string `yaml:"sign-in"`    // path that the form is posted to
+	Field      string `yaml:"field"`      // of the form, for the key
+	Negotiated string `yaml:"negotiated"` // what the page says beside a negotiated value and nowhere else
 }
 
 // ControlAddress is where the control protocol is spoken.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -64,6 +65,11 @@ func (h *Held) Findings() []oracle.Finding { return h.findings }
 func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, Exchange) {
 	h := t.launch(ctx, u, []Request{r}, p)[0]
 	switch {
+	case h.sent && t.torn(u, h.exchange.Span):
+		h.exchange.Err = cmp.Or(h.exchange.Err, ErrTorn)
+		if h.early == nil {
+			h.Drop()
+		}
 	case h.exchange.Err != nil:
 		if h.sent {
 			u.Bucket.Lose(h.exchange.Span)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -23,6 +24,8 @@ type User struct {
 	fresh   bool // made for this lease
 	flights flights
 	changes changes
+
+	changing sync.Mutex // while the oracle catches up with what changed by itself
 }
 
 // Keys is how many keys the user has.

@@ -22,39 +22,36 @@ const (
 	Concurrency       Dimension = "concurrency"
 )
 
-// changes is what was changed about a user and has to be put back.
-type changes struct {
-	plan      string // in force; empty: the user's own
-	overrides map[Dimension]int64
-	engine    bool
-	spoiled   bool // something that cannot be put back
+// Dimensions lists all three.
+func Dimensions() []Dimension { return []Dimension{RequestsPerMinute, Burst, Concurrency} }
+
+// Most is the largest value that the contract allows in a dimension; the
+// smallest is 1 in each.
+func (d Dimension) Most() int64 {
+	if d == Concurrency {
+		return mostConcurrency
+	}
+	return mostTokens
 }
 
-// effective is what u may do with its changes.
-func (t *Target) effective(u *User) (oracle.Allowance, bool) {
-	plan := u.Plan
-	if u.changes.plan != "" {
-		plan = u.changes.plan
+// Of is the dimension's number in an allowance.
+func (d Dimension) Of(a oracle.Allowance) int64 { return *d.in(&a) }
+
+func (d Dimension) in(a *oracle.Allowance) *int64 {
+	switch d {
+	case Burst:
+		return &a.Burst
+	case Concurrency:
+		return &a.Concurrency
 	}
-	a, ok := t.Allowance(plan)
-	for d, value := range u.changes.overrides {
-		switch d {
-		case RequestsPerMinute:
-			a.RequestsPerMinute = value
-		case Burst:
-			a.Burst = value
-		case Concurrency:
-			a.Concurrency = value
-		}
-	}
-	return a, ok
+	return &a.RequestsPerMinute
 }
 
-// change tells u's oracle what it may do from the next request on.
-func (t *Target) change(u *User) {
-	if a, ok := t.effective(u); ok && a != u.Bucket.Allowance() {
-		u.Bucket.Change(a)
-	}
+// Override is an override as an operator writes it.
+type Override struct {
+	Value          int64
+	Expires        time.Time // first instant at which it no longer holds; zero: never
+	Reason, Author string
 }
 
 // SetPlan puts u on another plan and its bucket's oracle along with it.
@@ -66,26 +63,33 @@ func (t *Target) SetPlan(ctx context.Context, u *User, plan string) error {
 		return err
 	}
 	u.changes.plan = plan
-	t.change(u)
+	t.follow(u)
 	return nil
 }
 
-// SetOverride sets one dimension for u; a zero time never expires. The oracle
-// takes it for in force until EndOverride.
-func (t *Target) SetOverride(ctx context.Context, u *User, d Dimension, value int64, expires time.Time) error {
-	o := control.Override{Value: value}
-	if !expires.IsZero() {
-		o.Expires = expires.UTC().Format(time.RFC3339Nano)
-	}
-	if err := t.set(ctx, u, control.FeatureOverrides, put, o, "overrides", string(d)); err != nil {
+// SetOverride sets one dimension for u. The oracle takes it for in force until it
+// is ended, or until it expires, for which the target's clock has to be readable.
+func (t *Target) SetOverride(ctx context.Context, u *User, d Dimension, o Override) error {
+	ends, err := t.expiry(ctx, o.Expires)
+	if err != nil {
 		return err
 	}
-	if u.changes.overrides == nil {
-		u.changes.overrides = map[Dimension]int64{}
+	body := control.Override{Value: o.Value, Expires: dateText(o.Expires), Reason: o.Reason, Author: o.Author}
+	if err := t.set(ctx, u, control.FeatureOverrides, put, body, "overrides", string(d)); err != nil {
+		return err
 	}
-	u.changes.overrides[d] = value
-	t.change(u)
+	u.changes.override(d, override{value: o.Value, ends: ends})
+	t.follow(u)
 	return nil
+}
+
+// WriteOverride tries to write any JSON value as an override, which the operator
+// boundary must refuse: the error is its [*ControlError] then. Where there is
+// none the value was taken, and nothing is known of the user any more.
+func (t *Target) WriteOverride(ctx context.Context, u *User, d Dimension, value any) error {
+	err := t.set(ctx, u, control.FeatureOverrides, put, control.Override{Value: value}, "overrides", string(d))
+	u.changes.spoiled = u.changes.spoiled || err == nil
+	return err
 }
 
 // EndOverride ends the override of a dimension.
@@ -94,14 +98,28 @@ func (t *Target) EndOverride(ctx context.Context, u *User, d Dimension) error {
 		return err
 	}
 	delete(u.changes.overrides, d)
-	t.change(u)
+	t.follow(u)
 	return nil
+}
+
+// History is every override that u ever had, the oldest first.
+func (t *Target) History(ctx context.Context, u *User) ([]control.PastOverride, error) {
+	var h control.History
+	err := t.ask(ctx, u, control.FeatureHistory, get, &h, "overrides")
+	return h.Entries, err
 }
 
 // SetOperations says how many operations u has left.
 func (t *Target) SetOperations(ctx context.Context, u *User, remaining int64) error {
-	u.changes.spoiled = true // nobody tells how many there were
+	u.changes.spoiled = true // it had another number, and has used some since
 	return t.set(ctx, u, control.FeatureOperations, put, control.Operations{Remaining: remaining}, "operations")
+}
+
+// Usage is the operations that u has left and used.
+func (t *Target) Usage(ctx context.Context, u *User) (control.Usage, error) {
+	var usage control.Usage
+	err := t.ask(ctx, u, control.FeatureOperations, get, &usage, "operations")
+	return usage, err
 }
 
 // SetEngine says how the engine treats u's calls.
@@ -112,11 +130,8 @@ func (t *Target) SetEngine(ctx context.Context, u *User, b control.Behaviour) er
 
 // AddKey gives u one more key.
 func (t *Target) AddKey(ctx context.Context, u *User) error {
-	if err := t.feature(control.FeatureUsers); err != nil {
-		return err
-	}
 	var k control.Key
-	if err := t.control.call(ctx, post, ofUser(u.ID, "keys"), nil, &k); err != nil {
+	if err := t.ask(ctx, u, control.FeatureUsers, post, &k, "keys"); err != nil {
 		return err
 	}
 	if k.Key == "" {
@@ -136,7 +151,7 @@ func (t *Target) RevokeKey(ctx context.Context, u *User, key int) error {
 		return fmt.Errorf("%w: %d", errNoKey, key)
 	}
 	u.changes.spoiled = true // a revoked key stays revoked
-	return t.control.call(ctx, post, ofUser(u.ID, "keys", "revoke"), control.Key{Key: u.keys[key].Reveal()}, nil)
+	return t.set(ctx, u, control.FeatureUsers, post, control.Key{Key: u.keys[key].Reveal()}, "keys", "revoke")
 }
 
 // set changes something about a user.
@@ -147,6 +162,14 @@ func (t *Target) set(ctx context.Context, u *User, f control.Feature, method str
 	return t.control.call(ctx, method, ofUser(u.ID, path...), body, nil)
 }
 
+// ask asks for something about a user, with a body that is empty.
+func (t *Target) ask(ctx context.Context, u *User, f control.Feature, method string, answer any, path ...string) error {
+	if err := t.feature(f); err != nil {
+		return err
+	}
+	return t.control.call(ctx, method, ofUser(u.ID, path...), nil, answer)
+}
+
 // putBack undoes what was changed about a user of the keys file.
 func (t *Target) putBack(ctx context.Context, u *User) error {
 	var errs []error
@@ -154,7 +177,10 @@ func (t *Target) putBack(ctx context.Context, u *User) error {
 		errs = append(errs, t.SetEngine(ctx, u, control.EngineOK))
 		u.changes.engine = false
 	}
-	for _, d := range []Dimension{RequestsPerMinute, Burst, Concurrency} {
+	if u.changes.broken {
+		errs = append(errs, t.MendEntitlements(ctx, u))
+	}
+	for _, d := range Dimensions() {
 		if _, ok := u.changes.overrides[d]; ok {
 			errs = append(errs, t.EndOverride(ctx, u, d))
 		}

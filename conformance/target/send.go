@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -76,6 +77,8 @@ func (o Operation) expect(usual int) int {
 func (t *Target) Send(ctx context.Context, u *User, r Request) Exchange {
 	f := t.exchange(ctx, u, r)
 	switch e := &f.exchange; {
+	case f.sent && t.torn(u, e.Span):
+		e.Err = cmp.Or(e.Err, ErrTorn)
 	case e.Err == nil:
 		e.Findings = u.Bucket.Judge(e.Answer, e.Span)
 	case f.sent:
@@ -155,6 +158,11 @@ type flight struct {
 func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *flight {
 	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
 	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
+	if u != nil {
+		u.changing.Lock() // several requests of one user may be prepared at once
+		t.catchUp(u, t.time.atLeast())
+		u.changing.Unlock()
+	}
 	credential, err := t.credential(u, r)
 	f.exchange.Curl = t.curl(base, r, credential)
 	if err == nil {

@@ -295,6 +295,18 @@ func (t *Target) Has(n contract.Need) bool {
 		return can(control.FeaturePlan) && can(control.FeatureOverrides) && can(control.FeatureUsers)
 	case contract.NeedOperations:
 		return can(control.FeatureOperations)
+	case contract.NeedSchedule:
+		return can(control.FeatureSchedule)
+	case contract.NeedHistory:
+		return can(control.FeatureHistory)
+	case contract.NeedEntitlements:
+		return can(control.FeatureEntitlements) && can(control.FeatureUsers)
+	case contract.NeedInternal:
+		return len(t.file.InternalRoutes) > 0
+	case contract.NeedPage:
+		return t.file.Can.Page != nil
+	case contract.NeedRestart:
+		return can(control.FeatureRestart) && t.Movable() // it is everybody's: where time moves, scenarios run alone
 	case contract.NeedClock:
 		return can(control.FeatureClock) && t.Movable()
 	case contract.NeedAudit:

@@ -5,7 +5,8 @@
 //
 // Every request carries "Authorization: Bearer TOKEN". Whatever is set here
 // concerns one user, so that scenarios of different users can run side by side;
-// only the clock is everybody's.
+// only the clock and a restart are everybody's: POST /control/v1/restart drops
+// what is held in memory, as a new process would begin, and keeps what is stored.
 package control
 
 import _ "embed"
@@ -24,14 +25,18 @@ type Feature string
 
 // The features of version 1. A server lists those it has; a suite asks for no other.
 const (
-	FeatureUsers      Feature = "users"      // create users, add and revoke keys
-	FeaturePlan       Feature = "plan"       // change a user's effective plan
-	FeatureOverrides  Feature = "overrides"  // set and end overrides
-	FeatureOperations Feature = "operations" // set the operations a user has left
-	FeatureClock      Feature = "clock"      // read and move the clock
-	FeatureGates      Feature = "gates"      // hold requests at a place
-	FeatureEngine     Feature = "engine"     // make the engine fail, panic or run into its timeout
-	FeatureAudit      Feature = "audit"      // read log entries, engine calls and charges
+	FeatureUsers        Feature = "users"        // create users, add and revoke keys
+	FeaturePlan         Feature = "plan"         // change a user's effective plan
+	FeatureSchedule     Feature = "schedule"     // schedule a plan, read and end the billing period
+	FeatureOverrides    Feature = "overrides"    // set and end overrides
+	FeatureHistory      Feature = "history"      // read all overrides a user ever had
+	FeatureEntitlements Feature = "entitlements" // store entitlements and overrides as any text, past every check
+	FeatureOperations   Feature = "operations"   // set and read the operations a user has left
+	FeatureClock        Feature = "clock"        // read and move the clock
+	FeatureGates        Feature = "gates"        // hold requests at a place
+	FeatureEngine       Feature = "engine"       // make the engine fail, panic or run into its timeout
+	FeatureAudit        Feature = "audit"        // read log entries, engine calls and charges
+	FeatureRestart      Feature = "restart"      // start anew on what is stored
 )
 
 // Capabilities answers GET /control/v1.
@@ -88,16 +93,66 @@ type Plan struct {
 	Plan string `json:"plan"`
 }
 
+// Period answers GET /control/v1/users/{id}/period and POST
+// /control/v1/users/{id}/period/end, which moves the boundary to now. PUT
+// /control/v1/users/{id}/schedule with a [Plan] lets that plan take over at the
+// boundary.
+type Period struct {
+	Start     string `json:"start"`               // RFC 3339 with nanoseconds
+	End       string `json:"end"`                 // the boundary: the first instant of the next period
+	Plan      string `json:"plan"`                // in force now
+	Scheduled string `json:"scheduled,omitempty"` // takes over at End; empty: none
+}
+
 // Override is the body of PUT /control/v1/users/{id}/overrides/{dimension}, where
-// dimension is requests-per-minute, burst or concurrency. DELETE ends it.
+// dimension is requests-per-minute, burst or concurrency. DELETE ends it. This is
+// the operator boundary: a value that is no whole number in range, whatever JSON
+// value it is, is refused with 422 and changes nothing. Reason and author are for
+// the history alone.
 type Override struct {
-	Value   int64  `json:"value"`
+	Value   any    `json:"value"`             // a whole number, or something that is to be refused
 	Expires string `json:"expires,omitempty"` // RFC 3339; empty: never
+	Reason  string `json:"reason,omitempty"`
+	Author  string `json:"author,omitempty"`
+}
+
+// History answers GET /control/v1/users/{id}/overrides: all there ever were, the
+// oldest first.
+type History struct {
+	Entries []PastOverride `json:"entries"`
+}
+
+// PastOverride is an override of a user's, in force or over.
+type PastOverride struct {
+	Dimension string `json:"dimension"`
+	Value     string `json:"value"`             // as stored
+	Set       string `json:"set"`               // RFC 3339
+	Expires   string `json:"expires,omitempty"` // RFC 3339; empty: never
+	Ended     string `json:"ended,omitempty"`   // RFC 3339; replaced or ended before it expired
+	Reason    string `json:"reason,omitempty"`
+	Author    string `json:"author,omitempty"`
+}
+
+// Stored is the body of PUT /control/v1/users/{id}/entitlements/{dimension} and of
+// PUT /control/v1/users/{id}/overrides/{dimension}/stored: what a broken store
+// would hold for this one user, past every check. DELETE of the entitlement
+// removes it; POST /control/v1/users/{id}/entitlements/mend puts all of the plan's
+// back. A stored override replaces the one before and ends like any other.
+type Stored struct {
+	Text    string `json:"text"`
+	Expires string `json:"expires,omitempty"` // of an override: RFC 3339; empty: never
 }
 
 // Operations is the body of PUT /control/v1/users/{id}/operations.
 type Operations struct {
 	Remaining int64 `json:"remaining"`
+}
+
+// Usage answers GET /control/v1/users/{id}/operations: the paid operations of the
+// billing period.
+type Usage struct {
+	Left int64 `json:"left"` // not charged yet; one that is reserved for a request in flight may count as gone
+	Used int64 `json:"used"` // charged
 }
 
 // Place is where a gate can hold a request.

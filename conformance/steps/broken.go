@@ -1,0 +1,167 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// breakages are the sentences about entitlements and overrides that a store
+// should not hold. What they send must not reach the bucket.
+func (s *Scenario) breakages() []sentence {
+	return []sentence{
+		{when, `^they send a valid request with each entitlement in turn (.+)$`, s.breakEachAndSend},
+		{when, `^they send a valid request with each override in turn stored as (.+)$`, s.storeEachAndSend},
+		{when, `^their (rate|burst|cap) entitlement is (missing|malformed)$`, s.breakOne},
+		{when, `^their (rate|burst|cap) override is stored malformed$`, func(ctx context.Context, which string) error { return s.storeOne(ctx, which, time.Time{}) }},
+		{when, `^their (rate|burst|cap) override is stored malformed, to expire$`, s.storeOneThatExpires},
+		{when, `^they send a valid request that nobody can know the limits of$`, func(ctx context.Context) error { return s.sendUnresolved(ctx, 1) }},
+		{when, `^they send more than their burst of such requests$`, func(ctx context.Context) error {
+			return s.sendUnresolved(ctx, s.user().Bucket.Allowance().Burst+2)
+		}},
+		{when, `^their entitlements are mended$`, s.mend},
+		{then, `^(?:the|each) answer is a configuration failure$`, s.areConfigurationFailures},
+		{then, `^the answer carries no RateLimit header$`, s.carriesNoHeaders},
+	}
+}
+
+// brokenText is a text, for a dimension, that is no entitlement.
+func brokenText(word string, d target.Dimension) (string, error) {
+	texts := map[string]string{
+		"empty": "", "zero": "0", "negative": "-5", "fractional": "1.5", "written with a leading zero": "010",
+		"written with a plus sign": "+5", "written with a space": "5 ", "in words": "unlimited", "a sentinel": "-1",
+		"above the range": fmt.Sprint(d.Most() + 1), "huge": "99999999999999999999999999", "an exponent": "1e3", "not a number": "NaN",
+	}
+	text, ok := texts[word]
+	if !ok {
+		return "", fmt.Errorf("no such text: %q", word)
+	}
+	return text, nil
+}
+
+const missing = "missing"
+
+func (s *Scenario) breakEntitlement(ctx context.Context, d target.Dimension, word string) error {
+	u := s.user().User
+	if word == missing {
+		return asSetup(s.RemoveEntitlement(ctx, u, d))
+	}
+	text, err := brokenText(word, d)
+	if err != nil {
+		return err
+	}
+	return asSetup(s.BreakEntitlement(ctx, u, d, text))
+}
+
+// breakEachAndSend breaks one dimension after the other, the ones before mended.
+func (s *Scenario) breakEachAndSend(ctx context.Context, word string) error {
+	return s.sends(func() (got []exchange, err error) {
+		for _, d := range target.Dimensions() {
+			if err := s.breakEntitlement(ctx, d, word); err != nil {
+				return got, err
+			}
+			e, err := s.sendApart(ctx, s.user(), s.Valid())
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+			if err := s.MendEntitlements(ctx, s.user().User); err != nil {
+				return got, setup(err)
+			}
+		}
+		return got, nil
+	})
+}
+
+func (s *Scenario) storeEachAndSend(ctx context.Context, word string) error {
+	return s.sends(func() (got []exchange, err error) {
+		for _, d := range target.Dimensions() {
+			text, err := brokenText(word, d)
+			if err != nil {
+				return got, err
+			}
+			if err := s.StoreOverride(ctx, s.user().User, d, text, time.Time{}); err != nil {
+				return got, setup(err)
+			}
+			e, err := s.sendApart(ctx, s.user(), s.Valid())
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+			if err := s.EndOverride(ctx, s.user().User, d); err != nil {
+				return got, setup(err)
+			}
+		}
+		return got, nil
+	})
+}
+
+func (s *Scenario) breakOne(ctx context.Context, which, how string) error {
+	if how == "malformed" {
+		how = "in words"
+	}
+	s.begin()
+	return s.breakEntitlement(ctx, dimensionOf(which), how)
+}
+
+func (s *Scenario) storeOne(ctx context.Context, which string, expires time.Time) error {
+	d := dimensionOf(which)
+	text, err := brokenText("in words", d)
+	if err != nil {
+		return err
+	}
+	s.begin()
+	return asSetup(s.StoreOverride(ctx, s.user().User, d, text, expires))
+}
+
+func (s *Scenario) storeOneThatExpires(ctx context.Context, which string) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return setup(err)
+	}
+	return s.storeOne(ctx, which, now.Add(agreed))
+}
+
+func (s *Scenario) sendUnresolved(ctx context.Context, n int64) error {
+	rs := make([]target.Request, n)
+	for i := range rs {
+		rs[i] = s.Valid()
+	}
+	return s.sendAllApart(ctx, rs)
+}
+
+func (s *Scenario) mend(ctx context.Context) error {
+	return asSetup(s.MendEntitlements(ctx, s.user().User))
+}
+
+// areConfigurationFailures looks at status, code and shape; RateLimit headers are
+// another clause's.
+func (s *Scenario) areConfigurationFailures() error {
+	for _, e := range s.got {
+		want := fmt.Sprintf("%d %s", http.StatusServiceUnavailable, contract.CodeConfigUnavailable)
+		if got := statusAndCode(e); got != want {
+			return s.broken(e, "status", want, got)
+		}
+		if id := e.Answer.RequestID; id.State != contract.Good {
+			return s.broken(e, contract.HeaderRequestID, "one request id", id.State.String())
+		}
+		if wrong := shape(e.Answer); len(wrong) > 0 {
+			return s.broken(e, wrong[0].Field, wrong[0].Expected, wrong[0].Got)
+		}
+	}
+	return s.verdict()
+}
+
+func (s *Scenario) carriesNoHeaders() error {
+	e := s.answer()
+	for name, n := range rateLimits(e.Answer) {
+		if n.State != contract.Absent {
+			return s.broken(e, name, "absent", n.String())
+		}
+	}
+	return s.verdict()
+}

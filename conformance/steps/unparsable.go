@@ -1,0 +1,91 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// unparsables are the sentences about requests that never get to a handler.
+func (s *Scenario) unparsables() []sentence {
+	return []sentence{
+		{when, `^they send what an HTTP parser refuses$`, s.sendUnparsable},
+		{then, `^none of the refusals has a request id$`, s.refusalsHaveNoID},
+		{then, `^nothing but the valid request left a log entry$`, s.onlyOneEntry},
+	}
+}
+
+// sendUnparsable sends each kind, and keeps the answers to those that the parser
+// really refused: what it lets through is an ordinary request.
+func (s *Scenario) sendUnparsable(ctx context.Context) error {
+	s.begin()
+	s.tried = nil
+	for _, x := range target.AllUnparsable() {
+		e := exchange{Exchange: s.SendUnparsable(ctx, s.user().User, x)}
+		if e.Err == nil && refusedByParser(e) {
+			s.tried = append(s.tried, e)
+		}
+	}
+	if len(s.tried) == 0 {
+		return fmt.Errorf("%w: this server's parser refuses nothing of what was sent", ErrInconclusive)
+	}
+	return nil
+}
+
+// refusedByParser reports whether an answer has a status that a parser gives.
+func refusedByParser(e exchange) bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge,
+		http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return true
+	}
+	return false
+}
+
+func (s *Scenario) refusalsHaveNoID() error {
+	for _, e := range s.tried {
+		if id := e.Answer.RequestID; id.State != contract.Absent {
+			return s.broken(e, contract.HeaderRequestID, "absent", id.State.String())
+		}
+	}
+	return s.verdict()
+}
+
+func (s *Scenario) onlyOneEntry(ctx context.Context) error {
+	a, err := s.UserAudit(ctx, s.user().User, func(a control.Audit) bool { return len(a.Entries) > 1 })
+	if err != nil {
+		return setup(err)
+	}
+	n := len(a.Entries)
+	for _, e := range s.tried {
+		if id := e.Answer.RequestID.Value; id != "" {
+			one, err := s.Audit(ctx, id, func(control.Audit) bool { return true })
+			if err != nil {
+				return setup(err)
+			}
+			if len(one.Entries) > 0 {
+				return s.broken(e, "log entries of the refusal", "none", fmt.Sprint(len(one.Entries)))
+			}
+		}
+	}
+	if n != 1 {
+		return s.broken(s.tried[0], "log entries", "1", fmt.Sprint(n))
+	}
+	return s.verdict()
+}
+
+// restarts are the sentences about a server that starts anew.
+func (s *Scenario) restarts() []sentence {
+	return []sentence{
+		{when, `^the server starts anew$`, s.restart},
+	}
+}
+
+func (s *Scenario) restart(ctx context.Context) error {
+	s.begin()
+	return asSetup(s.Restart(ctx, s.user().User))
+}
