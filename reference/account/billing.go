@@ -6,21 +6,40 @@ import (
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
+// ReservationLapse is when an operation that a request has reserved is there for
+// others again, if nothing was heard of the request until then (LOG-7): its
+// process has died. It is longer than any engine may work.
+const ReservationLapse = 30 * time.Second
+
 // Period is a billing period, from Start to just before End.
 type Period struct{ Start, End time.Time }
+
+// PeriodAt is the period that now lies in: a month by the calendar, counted
+// from the anchor, so that one that began on the 31st begins on a shorter
+// month's last day and on the 31st again after it.
+func PeriodAt(anchor, now time.Time) Period {
+	anchor, now = anchor.UTC(), now.UTC()
+	k := 12*(now.Year()-anchor.Year()) + int(now.Month()) - int(anchor.Month())
+	if monthsLater(anchor, k).After(now) {
+		k--
+	}
+	return Period{Start: monthsLater(anchor, k), End: monthsLater(anchor, k+1)}
+}
+
+func monthsLater(t time.Time, k int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(k), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	lastDay := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(t.Day(), lastDay)-1)
+}
 
 // Billing is what a user is entitled to and has used, all of one instant. It
 // holds no reason and no author of an override (BILL-1).
 type Billing struct {
-	Record
+	Record // of no key: KeyID is empty
 	Period Period
 	Used   int64 // operations charged in Period
-	Left   int64 // operations that can still be reserved or charged in it
+	Left   int64 // operations of Period that are not charged; some may be reserved
 }
-
-// Note says who changed something at the operator boundary, and why. It is for
-// the audit trail alone: no page and no answer to a user shows it.
-type Note struct{ Author, Reason string }
 
 // OverrideEntry is one line of the history of a user's overrides (OVR-7).
 // Nothing is ever removed from it.

@@ -6,6 +6,7 @@
 package account
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"time"
 )
 
 // MaxKeyBytes is the longest text that is looked at as a key.
@@ -82,6 +84,27 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // LogValue masks the key in structured logs.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
+// shown is how much of the random part of a key its prefix shows.
+const shown = 4
+
+// Prefix is the beginning of the key, by which its owner tells it from others.
+// What it leaves out is still too much to be guessed.
+func (k Key) Prefix() string {
+	m := keyForm.FindStringSubmatchIndex(k.text)
+	if m == nil {
+		return ""
+	}
+	return k.text[:m[3]+1+shown]
+}
+
+// KeyInfo is what a store knows of a key: not the key.
+type KeyInfo struct {
+	ID      string // names the key in an audit; opens nothing
+	Prefix  string
+	Created time.Time
+	Revoked time.Time // zero: it is good
+}
+
 // Digest is what is stored of a key.
 type Digest [sha256.Size]byte
 
@@ -95,6 +118,18 @@ func NewDigester() Digester {
 	secret := make([]byte, sha256.Size)
 	rand.Read(secret)
 	return Digester{secret: secret}
+}
+
+// MinSecret is the least length of a secret for [DigesterFrom], in bytes.
+const MinSecret = sha256.Size
+
+// DigesterFrom returns a digester with a given secret, for digests that outlive
+// the process.
+func DigesterFrom(secret []byte) (Digester, error) {
+	if len(secret) < MinSecret {
+		return Digester{}, fmt.Errorf("a key secret of %d bytes: want %d or more", len(secret), MinSecret)
+	}
+	return Digester{secret: bytes.Clone(secret)}, nil
 }
 
 // Of is the digest of k: HMAC-SHA-256.

@@ -114,6 +114,32 @@ func TestDigest(t *testing.T) {
 	require.NotEqual(t, one.Of(a), other.Of(a), "a digest is good for its own process alone")
 }
 
+func TestPrefix(t *testing.T) {
+	k, err := account.ParseKey("isk_a-b_0123456789abcdef")
+	require.NoError(t, err)
+	require.Equal(t, "isk_a-b_0123", k.Prefix())
+	require.Empty(t, account.Key{}.Prefix())
+}
+
+func TestDigesterFrom(t *testing.T) {
+	k, err := account.NewKey("free")
+	require.NoError(t, err)
+	secret := bytes.Repeat([]byte{1}, account.MinSecret)
+	one, err := account.DigesterFrom(secret)
+	require.NoError(t, err)
+	same, err := account.DigesterFrom(secret)
+	require.NoError(t, err)
+	require.Equal(t, one.Of(k), same.Of(k))
+	want := one.Of(k)
+	secret[0] = 2
+	require.Equal(t, want, one.Of(k), "the caller's slice is the caller's")
+	other, err := account.DigesterFrom(secret)
+	require.NoError(t, err)
+	require.NotEqual(t, want, other.Of(k))
+	_, err = account.DigesterFrom(secret[1:])
+	require.ErrorContains(t, err, "31 bytes")
+}
+
 func FuzzParseKey(f *testing.F) {
 	f.Add("isk_free_0123456789abcdef0123456789ABCDEF")
 	f.Add("isk_a-b_" + strings.Repeat("0", 64))

@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"time"
 
 	"github.com/invoicespec/brimline/reference/policy"
 )
@@ -14,6 +15,9 @@ var (
 	// ErrUnknownKey: the key was never issued or has been revoked, it does not
 	// say which.
 	ErrUnknownKey = errors.New("unknown API key")
+	// ErrRefused: what an operator asked to be written makes no sense; nothing
+	// was changed.
+	ErrRefused = errors.New("refused")
 	// ErrExhausted: every paid operation of the period is charged or reserved.
 	ErrExhausted = errors.New("no operation left in this billing period")
 )
@@ -23,7 +27,11 @@ var (
 type Record struct {
 	User         string
 	KeyID        string                 // names the key in an audit; opens nothing
-	Plans        map[string]policy.Plan // at least those that Subscription names; read-only
+	Plans        map[string]policy.Plan // by id, at least those that Subscription names; read-only
 	Subscription policy.Subscription
 	Overrides    []policy.Override
 }
+
+// PlanAt is the name of the plan in force at now. Several plans can have one
+// name: a user may be on a variant of a plan.
+func (r Record) PlanAt(now time.Time) string { return r.Plans[r.Subscription.PlanAt(now)].Name }

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/account"
@@ -35,12 +37,24 @@ func authenticate(p *Ports, next http.Handler) http.Handler {
 		now := p.Clock.Now()
 		x.Effective, err = p.Resolve(rec, now)
 		if err != nil {
-			x.Effective = policy.Effective{Plan: rec.Subscription.PlanAt(now)}
+			x.Effective = policy.Effective{Plan: rec.PlanAt(now)}
 			p.unresolved(w, x, err)
 			return
 		}
+		x.PlanRate = planRate(x, now)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// planRate is the requests per minute of the plan itself, whatever an override
+// makes of it (METRIC-2); 0: the plan's own is not well-formed.
+func planRate(x *Exchange, now time.Time) int64 {
+	if !x.Effective.Negotiated[policy.RequestsPerMinute] {
+		return x.Effective.Allowance.RequestsPerMinute()
+	}
+	plan := x.Account.Plans[x.Account.Subscription.PlanAt(now)]
+	rate, _ := policy.ParseValue(policy.RequestsPerMinute, plan.Entitlements[policy.RequestsPerMinute])
+	return rate
 }
 
 // credential is the key of a request: exactly one Authorization line of the
@@ -72,6 +86,13 @@ func (p *Ports) unauthenticated(w http.ResponseWriter, x *Exchange) {
 // policy is broken, or a store is out of reach.
 func (p *Ports) unresolved(w http.ResponseWriter, x *Exchange, cause error) {
 	x.Outcome = contract.LogUnresolved
+	var broken *policy.ConfigurationError
+	switch {
+	case errors.As(cause, &broken):
+		p.Meters.ConfigurationFailed(broken.Reason)
+	case !errors.Is(cause, context.Canceled): // the client has gone: nothing has failed
+		p.Meters.StoreFailed()
+	}
 	p.Logger.Error("no policy for a request", "request_id", x.ID, "user", x.Account.User, "error", cause)
 	p.respond(w, x, Reply{
 		Status:  http.StatusServiceUnavailable,

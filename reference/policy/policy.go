@@ -16,21 +16,23 @@ import (
 	"time"
 )
 
-// Plan is a named set of entitlements.
+// Plan is a named set of entitlements. Several may have one name: a store tells
+// them apart by an id.
 type Plan struct {
 	Name         string
 	Entitlements map[Dimension]string // as stored; see [Resolve] for what is well-formed
 	Operations   int64                // paid operations per billing period
 }
 
-// Subscription says which plan is in force, and which follows at a boundary.
+// Subscription says which plan is in force, and which follows at a boundary, by
+// the ids of plans.
 type Subscription struct {
 	Plan      string
 	Scheduled string    // the plan from Boundary on; empty: none
 	Boundary  time.Time // the billing-period boundary at which Scheduled takes over
 }
 
-// PlanAt is the name of the plan in force at now: the scheduled one from the
+// PlanAt is the id of the plan in force at now: the scheduled one from the
 // boundary on, not an instant earlier (PLAN-2).
 func (s Subscription) PlanAt(now time.Time) string {
 	if s.Scheduled != "" && !now.Before(s.Boundary) {
@@ -108,16 +110,17 @@ func refuse(d Dimension, text string) error {
 	return fmt.Errorf("%s %q is no whole number from 1 to %d", d, text, d.Max())
 }
 
-// Resolve says what a user may do at now. At most one override per dimension
+// Resolve says what a user may do at now, given plans by their id. At most one override per dimension
 // should be active; where there are several the last one given wins. A plan may
 // have entitlements to other things, but an override of no known dimension is
 // malformed. The error is always a [*ConfigurationError].
 func Resolve(plans map[string]Plan, sub Subscription, overrides []Override, now time.Time) (Effective, error) {
-	name := sub.PlanAt(now)
-	plan, ok := plans[name]
+	id := sub.PlanAt(now)
+	plan, ok := plans[id]
 	if !ok {
-		return Effective{}, &ConfigurationError{Reason: Missing, Plan: name}
+		return Effective{}, &ConfigurationError{Reason: Missing, Plan: id}
 	}
+	name := plan.Name
 	eff := Effective{Plan: name, ValidUntil: sub.nextChange(now)}
 	values := map[Dimension]string{}
 	for d, v := range plan.Entitlements {
