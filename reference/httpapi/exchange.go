@@ -25,6 +25,7 @@ type Exchange struct {
 
 	Account   account.Record    // set by authenticate
 	Effective policy.Effective  // set by authenticate
+	PlanRate  int64             // set by authenticate: what meters count the request under
 	Subject   string            // set by limit
 	Decision  *limiter.Decision // set by limit; nil: the limiter was not asked
 	Outcome   string            // the log's word for how it fared

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/admission"
@@ -17,11 +18,14 @@ func limit(p *Ports, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := From(r.Context())
 		x.Subject = p.Subject(x)
+		asked := time.Now() // not the parts' clock, which may stand still
 		d, err := p.Limiter.Admit(r.Context(), x.Subject, x.Effective.Allowance, x.ID)
+		took := time.Since(asked)
 		if err != nil {
 			p.unresolved(w, x, err)
 			return
 		}
+		p.Meters.Decided(x.PlanRate, d.Outcome, took)
 		x.Decision = &d
 		switch d.Outcome {
 		case admission.Admitted:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/admission"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -41,6 +42,28 @@ type Log interface {
 	Write(ctx context.Context, e contract.LogEntry) error
 }
 
+// Meters counts what becomes of requests (METRIC-1). It is told in values of
+// closed kinds and in numbers, so that no label can hold a user or a key.
+type Meters interface {
+	// Decided: planRate is the requests per minute of the user's plan, also where
+	// an override says otherwise; 0: the plan's own is not well-formed.
+	Decided(planRate int64, o admission.Outcome, took time.Duration)
+	ConfigurationFailed(r policy.Reason) // the policy did not resolve
+	StoreFailed()                        // accounts or limiter could not be asked
+}
+
+// Unmetered counts nothing.
+type Unmetered struct{}
+
+// Decided does nothing.
+func (Unmetered) Decided(int64, admission.Outcome, time.Duration) {}
+
+// ConfigurationFailed does nothing.
+func (Unmetered) ConfigurationFailed(policy.Reason) {}
+
+// StoreFailed does nothing.
+func (Unmetered) StoreFailed() {}
+
 // Ports is all that the links of the chain are built from. Every field is
 // required.
 type Ports struct {
@@ -54,6 +77,7 @@ type Ports struct {
 	Ledger   Ledger
 	Engine   Engine
 	Log      Log
+	Meters   Meters
 	Compose  func(*Exchange, Reply) Answer // words to bytes: status, headers, body
 	Routes   []Route                       // the operations in scope
 	Bounds   Bounds

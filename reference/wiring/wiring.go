@@ -30,6 +30,7 @@ type Parts struct {
 	Links   httpapi.Links
 	InScope func(path string) bool  // who has to pass the links, by decoded path
 	Outside map[string]http.Handler // the routes outside the quotas, by exact decoded path
+	Metrics http.Handler            // the page of metrics, for a listener of its own
 	Guards  []Guard
 }
 
@@ -52,7 +53,8 @@ type Needs struct {
 	Logger   *slog.Logger
 }
 
-// Default returns the parts of a server that keeps the contract.
+// Default returns the parts of a server that keeps the contract. It counts
+// nothing until Meters and Metrics are set.
 func Default(n Needs) *Parts {
 	p := &Parts{
 		Ports: httpapi.Ports{
@@ -66,6 +68,7 @@ func Default(n Needs) *Parts {
 			Ledger:   n.Ledger,
 			Engine:   n.Engine,
 			Log:      n.Log,
+			Meters:   httpapi.Unmetered{},
 			Compose:  httpapi.Compose,
 			Routes:   []httpapi.Route{{Method: http.MethodPost, Path: contract.ScopePrefix + "/calculate"}},
 			Bounds:   DefaultBounds(),
@@ -74,6 +77,7 @@ func Default(n Needs) *Parts {
 		Links:   httpapi.Chain(),
 		InScope: httpapi.InScope,
 		Outside: httpapi.Outside(),
+		Metrics: http.NotFoundHandler(),
 		Guards:  []Guard{{Name: "plans", Check: func() error { return plansResolve(n.Plans) }}},
 	}
 	return p
