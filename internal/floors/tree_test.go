@@ -32,7 +32,7 @@ func storeys() [][]string {
 			"internal/build", "internal/figure", "internal/floors", "internal/pgtest", "internal/settings", "internal/strictjson", "internal/strictyaml",
 			"loadgen/arrival",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
-			"reference/clock", "reference/permit", "reference/policy",
+			"reference/clientip", "reference/clock", "reference/permit", "reference/policy",
 			"reports/chart",
 		},
 		1: {
