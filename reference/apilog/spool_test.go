@@ -12,13 +12,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/apilog"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // table is a sink in memory. Asked before it takes anything, answer may refuse.
 type table struct {
@@ -79,7 +76,7 @@ func write(t *testing.T, s *apilog.Spool, prefix string, n int) []string {
 }
 
 // abandon closes a spool at once, whatever waits.
-func abandon(t *testing.T, s *apilog.Spool) {
+func abandon(t testing.TB, s *apilog.Spool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
