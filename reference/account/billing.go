@@ -16,14 +16,23 @@ type Period struct{ Start, End time.Time }
 
 // PeriodAt is the period that now lies in: a month by the calendar, counted
 // from the anchor, so that one that began on the 31st begins on a shorter
-// month's last day and on the 31st again after it.
+// month's last day and on the 31st again after it. A clock that was set back to
+// before the anchor is still in the first.
 func PeriodAt(anchor, now time.Time) Period {
-	anchor, now = anchor.UTC(), now.UTC()
+	anchor, now = anchor.UTC(), Later(anchor, now).UTC()
 	k := 12*(now.Year()-anchor.Year()) + int(now.Month()) - int(anchor.Month())
 	if monthsLater(anchor, k).After(now) {
 		k--
 	}
 	return Period{Start: monthsLater(anchor, k), End: monthsLater(anchor, k+1)}
+}
+
+// Later is the later of two instants.
+func Later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func monthsLater(t time.Time, k int) time.Time {

@@ -7,10 +7,10 @@
 package control
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
 	"sync"
-	"time"
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/reference/account"
@@ -22,14 +22,14 @@ import (
 
 // Users is the operator's side of a store.
 type Users interface {
-	Known(user string) bool
-	CreateUser(plan string, keys int) (string, []account.Key, error)
-	AddKey(user string) (account.Key, error)
-	RevokeKey(user string, k account.Key) error
-	SetPlan(user, plan string) error
-	SetOverride(user string, d policy.Dimension, value int64, expires time.Time) error
-	EndOverride(user string, d policy.Dimension) error
-	SetOperations(user string, remaining int64) error
+	Known(ctx context.Context, user string) (bool, error)
+	CreateUser(ctx context.Context, plan string, keys int) (string, []account.Key, error)
+	AddKey(ctx context.Context, user string) (account.Key, error)
+	RevokeKey(ctx context.Context, user string, k account.Key) error
+	SetPlan(ctx context.Context, user, plan string) error
+	SetOverride(ctx context.Context, user string, o policy.Override, by account.Note) error
+	EndOverride(ctx context.Context, user string, d policy.Dimension, by account.Note) error
+	SetOperations(ctx context.Context, user string, left int64) error
 }
 
 // Config is what a control server needs.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -75,7 +76,7 @@ func (c *Control) createUser(r *http.Request) (int, any, error) {
 	})); err != nil {
 		return 0, nil, err
 	}
-	id, issued, err := c.cfg.Users.CreateUser(plan, int(keys))
+	id, issued, err := c.cfg.Users.CreateUser(r.Context(), plan, int(keys))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -86,8 +87,8 @@ func (c *Control) createUser(r *http.Request) (int, any, error) {
 	return http.StatusCreated, out, nil
 }
 
-func (c *Control) addKey(user string, _ *http.Request) (int, any, error) {
-	k, err := c.cfg.Users.AddKey(user)
+func (c *Control) addKey(user string, r *http.Request) (int, any, error) {
+	k, err := c.cfg.Users.AddKey(r.Context(), user)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -103,7 +104,7 @@ func (c *Control) revokeKey(user string, r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusNoContent, nil, c.cfg.Users.RevokeKey(user, k)
+	return http.StatusNoContent, nil, c.cfg.Users.RevokeKey(r.Context(), user, k)
 }
 
 func (c *Control) setPlan(user string, r *http.Request) (int, any, error) {
@@ -111,7 +112,12 @@ func (c *Control) setPlan(user string, r *http.Request) (int, any, error) {
 	if err := read(r, strictjson.Object(map[string]strictjson.Value{"plan": strictjson.Text(&plan, 64)})); err != nil {
 		return 0, nil, err
 	}
-	return http.StatusNoContent, nil, c.cfg.Users.SetPlan(user, plan)
+	return http.StatusNoContent, nil, c.cfg.Users.SetPlan(r.Context(), user, plan)
+}
+
+// note is of whatever is changed by way of the protocol.
+func note() account.Note {
+	return account.Note{Author: "control protocol", Reason: "asked for by a suite"}
 }
 
 func dimensionOf(r *http.Request) (policy.Dimension, error) {
@@ -138,7 +144,7 @@ func (c *Control) setOverride(user string, r *http.Request) (int, any, error) {
 			return 0, nil, invalid(fmt.Sprintf("expires %q: want a date as in RFC 3339", text))
 		}
 	}
-	return http.StatusNoContent, nil, c.cfg.Users.SetOverride(user, d, value, expires)
+	return http.StatusNoContent, nil, c.cfg.Users.SetOverride(r.Context(), user, policy.Override{Dimension: d, Value: strconv.FormatInt(value, 10), Expires: expires}, note())
 }
 
 func (c *Control) endOverride(user string, r *http.Request) (int, any, error) {
@@ -146,7 +152,7 @@ func (c *Control) endOverride(user string, r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusNoContent, nil, c.cfg.Users.EndOverride(user, d)
+	return http.StatusNoContent, nil, c.cfg.Users.EndOverride(r.Context(), user, d, note())
 }
 
 func (c *Control) setOperations(user string, r *http.Request) (int, any, error) {
@@ -156,7 +162,7 @@ func (c *Control) setOperations(user string, r *http.Request) (int, any, error) 
 	})); err != nil {
 		return 0, nil, err
 	}
-	return http.StatusNoContent, nil, c.cfg.Users.SetOperations(user, remaining)
+	return http.StatusNoContent, nil, c.cfg.Users.SetOperations(r.Context(), user, remaining)
 }
 
 // gate reads, closes or opens a gate, by the method.

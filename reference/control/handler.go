@@ -75,7 +75,11 @@ func (c *Control) Handler() http.Handler {
 func (c *Control) ofUser(h func(user string, r *http.Request) (int, any, error)) handler {
 	return func(r *http.Request) (int, any, error) {
 		user := mux.Vars(r)["user"]
-		if !c.cfg.Users.Known(user) {
+		known, err := c.cfg.Users.Known(r.Context(), user)
+		if err != nil {
+			return 0, nil, err
+		}
+		if !known {
 			return 0, nil, fmt.Errorf("%w %q", account.ErrUnknownUser, user)
 		}
 		return h(user, r)
@@ -121,7 +125,7 @@ func classify(err error) (int, string) {
 	case errors.Is(err, account.ErrFull):
 		return http.StatusConflict, codeFull
 	case errors.As(err, &wrong), errors.As(err, &shape),
-		errors.Is(err, account.ErrUnknownPlan), errors.Is(err, account.ErrMalformedKey):
+		errors.Is(err, account.ErrRefused), errors.Is(err, account.ErrUnknownPlan), errors.Is(err, account.ErrMalformedKey):
 		return http.StatusUnprocessableEntity, codeInvalid
 	}
 	return http.StatusInternalServerError, codeInternal

@@ -27,6 +27,14 @@ func (d Dimension) Max() int64 {
 	return 0
 }
 
+// Check refuses what is none of the three dimensions.
+func (d Dimension) Check() error {
+	if d.Max() == 0 {
+		return fmt.Errorf("%q is none of the dimensions %v", d, Dimensions())
+	}
+	return nil
+}
+
 // Allowance is what one user may do: a sustained rate, a burst and a
 // concurrency cap, each positive and in range. It has one constructor,
 // [NewAllowance]; the zero value is no allowance and whoever admits refuses it.

@@ -104,8 +104,8 @@ func ParseValue(d Dimension, text string) (int64, error) {
 }
 
 func refuse(d Dimension, text string) error {
-	if d.Max() == 0 {
-		return fmt.Errorf("%q is none of the dimensions %v", d, Dimensions())
+	if err := d.Check(); err != nil {
+		return err
 	}
 	return fmt.Errorf("%s %q is no whole number from 1 to %d", d, text, d.Max())
 }

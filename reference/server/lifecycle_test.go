@@ -105,8 +105,8 @@ func inVirtualTime(t *testing.T, e engineFunc, test func(*piped)) {
 func withBounds(t *testing.T, b httpapi.Bounds, e engineFunc, test func(*piped)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
-		store := memory.New(DefaultPlans())
-		_, keys, err := store.CreateUser("free", 1)
+		store := memory.New(DefaultPlans(), c)
+		_, keys, err := store.CreateUser(t.Context(), "free", 1)
 		require.NoError(t, err)
 		p := &piped{
 			T:       t,

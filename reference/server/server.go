@@ -85,8 +85,8 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if s.plans == nil {
 		s.plans = DefaultPlans()
 	}
-	store := memory.New(s.plans)
-	if s.users, err = createUsers(store, s.plans, cfg.Users); err != nil {
+	store := memory.New(s.plans, c)
+	if s.users, err = createUsers(ctx, store, s.plans, cfg.Users); err != nil {
 		return nil, err
 	}
 	var log httpapi.Log = apilog.Discard{}
@@ -167,11 +167,11 @@ func newClock(mode *wire.ClockMode) (clock.Clock, error) {
 	return nil, fmt.Errorf("clock %q: want %s, %s or %s", *mode, wire.ClockReal, wire.ClockShifted, wire.ClockFrozen)
 }
 
-func createUsers(store *memory.Store, plans map[string]policy.Plan, perPlan int) ([]User, error) {
+func createUsers(ctx context.Context, store *memory.Store, plans map[string]policy.Plan, perPlan int) ([]User, error) {
 	var users []User
 	for _, plan := range sortedNames(plans) {
 		for range perPlan {
-			id, keys, err := store.CreateUser(plan, KeysPerUser)
+			id, keys, err := store.CreateUser(ctx, plan, KeysPerUser)
 			if err != nil {
 				return nil, err
 			}

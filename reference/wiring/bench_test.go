@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
@@ -23,15 +24,16 @@ func BenchmarkRequest(b *testing.B) {
 	}}}
 	for _, name := range []string{"admitted", "rejected"} {
 		b.Run(name, func(b *testing.B) {
-			store := memory.New(plans)
-			user, keys, err := store.CreateUser("free", 1)
+			store := memory.New(plans, clock.NewReal())
+			user, keys, err := store.CreateUser(b.Context(), "free", 1)
 			require.NoError(b, err)
 			p := parts(plans)
 			p.Accounts, p.Ledger, p.Digest = store, store, store.Digest
 			want := http.StatusTooManyRequests
 			if name == "admitted" {
 				want = http.StatusOK
-				require.NoError(b, store.SetOverride(user, policy.Burst, 1_000_000, time.Time{}))
+				require.NoError(b, store.SetOverride(b.Context(), user,
+					policy.Override{Dimension: policy.Burst, Value: "1000000"}, account.Note{Author: "a", Reason: "b"}))
 				// A minute passes with each request, so the bucket is never empty.
 				frozen := clock.NewFrozen(time.Now())
 				p.Clock, p.Limiter = frozen, limiter.NewLocal(frozen, limiter.Config{})

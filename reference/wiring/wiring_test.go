@@ -21,8 +21,8 @@ import (
 )
 
 func parts(plans map[string]policy.Plan) *wiring.Parts {
-	store := memory.New(plans)
 	c := clock.NewReal()
+	store := memory.New(plans, c)
 	return wiring.Default(wiring.Needs{
 		Clock: c, Plans: plans, Digest: store.Digest, Accounts: store, Ledger: store,
 		Limiter: limiter.NewLocal(c, limiter.Config{}), Engine: invoice.Engine{}, Log: apilog.Discard{}, Logger: slog.New(slog.DiscardHandler),

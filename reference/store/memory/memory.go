@@ -3,65 +3,58 @@
 // what it holds ends with the process.
 //
 // The API asks it through [Store.Lookup] (AUTH-2) and the three calls of the
-// ledger (LOG-4, LOG-7); an operator writes to it through the rest (OVR-6).
+// ledger (LOG-4, LOG-7); an operator writes to it through the rest (OVR-3,
+// OVR-6 to OVR-8, PLAN-2). Package storetest says what all of them promise.
 package memory
 
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
-// Bounds of what is kept.
-const (
-	MaxUsers       = 100_000
-	MaxKeysPerUser = 64
-)
+// MaxUsers bounds what is kept.
+const MaxUsers = 100_000
 
 // Store is the store. Make one with [New].
 type Store struct {
 	plans    map[string]policy.Plan // never written to
+	clock    clock.Clock
 	digester account.Digester
 
 	mu       sync.Mutex
-	users    map[string]*user
-	keys     map[handle]key
+	users    map[string]*holder
+	keys     map[handle]*key // the good ones
 	reserved map[string]*reservation
 }
 
-// handle is the part of a digest that keys are found by. The rest is compared
-// in constant time.
-type handle [8]byte
-
-type key struct {
-	digest account.Digest
-	id     string
-	user   *user
-}
-
-type user struct {
-	id           string
-	keys         int // ever issued
-	subscription policy.Subscription
-	overrides    []policy.Override // replaced, never written to: lookups share it
-	remaining    int64             // operations not charged yet
-	pending      int64             // of those, reserved by requests in flight
+type holder struct {
+	id            string
+	keys          []*key // ever issued
+	plans         map[string]policy.Plan
+	subscriptions []subscription // by their start
+	anchor        time.Time      // where billing periods are counted from, and nothing is before
+	usage         map[int64]*usage
+	reserved      map[string]*reservation
+	history       []account.OverrideEntry
+	current       []int // of history: the last of each dimension that was not ended
 }
 
 // New returns a store without users that knows plans.
-func New(plans map[string]policy.Plan) *Store {
+func New(plans map[string]policy.Plan, c clock.Clock) *Store {
 	return &Store{
 		plans:    plans,
+		clock:    c,
 		digester: account.NewDigester(),
-		users:    map[string]*user{},
-		keys:     map[handle]key{},
+		users:    map[string]*holder{},
+		keys:     map[handle]*key{},
 		reserved: map[string]*reservation{},
 	}
 }
@@ -69,46 +62,53 @@ func New(plans map[string]policy.Plan) *Store {
 // Digest is the digest of k that [Store.Lookup] asks for.
 func (s *Store) Digest(k account.Key) account.Digest { return s.digester.Of(k) }
 
+func (s *Store) now() time.Time { return account.StoredInstant(s.clock.Now()) }
+
 // Lookup finds the owner of a key and all that its policy is resolved from.
 func (s *Store) Lookup(_ context.Context, d account.Digest) (account.Record, error) {
+	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.keys[handleOf(d)]
 	if !ok || subtle.ConstantTimeCompare(k.digest[:], d[:]) != 1 {
 		return account.Record{}, account.ErrUnknownKey
 	}
-	return account.Record{
-		User:         k.user.id,
-		KeyID:        k.id,
-		Plans:        s.plans,
-		Subscription: k.user.subscription,
-		Overrides:    k.user.overrides,
-	}, nil
+	rec := k.user.record(now)
+	rec.KeyID = k.ID
+	return rec, nil
+}
+
+// record is all that a user's policy is resolved from.
+func (u *holder) record(now time.Time) account.Record {
+	return account.Record{User: u.id, Plans: u.plans, Subscription: u.subscription(now), Overrides: u.active(now)}
 }
 
 // CreateUser adds a user of plan with so many keys, and returns both. The keys
 // are not kept and cannot be had again.
-func (s *Store) CreateUser(plan string, keys int) (string, []account.Key, error) {
+func (s *Store) CreateUser(_ context.Context, plan string, keys int) (string, []account.Key, error) {
+	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.plans[plan]
-	if !ok {
-		return "", nil, fmt.Errorf("%w %q", account.ErrUnknownPlan, plan)
+	if err := s.checkPlan(plan); err != nil {
+		return "", nil, err
 	}
 	switch {
 	case len(s.users) >= MaxUsers:
 		return "", nil, fmt.Errorf("%w: %d users", account.ErrFull, MaxUsers)
-	case keys > MaxKeysPerUser:
-		return "", nil, fmt.Errorf("%w: %d keys a user, not %d", account.ErrFull, MaxKeysPerUser, keys)
+	case keys > account.MaxKeys:
+		return "", nil, fmt.Errorf("%w: %d keys a user, not %d", account.ErrFull, account.MaxKeys, keys)
 	}
-	u := &user{
-		id:           "user-" + strconv.Itoa(len(s.users)+1), // users are never removed
-		subscription: policy.Subscription{Plan: plan},
-		remaining:    p.Operations,
+	u := &holder{
+		id:            "user-" + strconv.Itoa(len(s.users)+1), // users are never removed
+		plans:         s.plans,
+		subscriptions: []subscription{{from: now, plan: plan}},
+		anchor:        now,
+		usage:         map[int64]*usage{},
+		reserved:      map[string]*reservation{},
 	}
 	var issued []account.Key
 	for range keys {
-		k, err := s.issue(u)
+		k, err := s.issue(u, plan, now)
 		if err != nil {
 			return "", nil, err
 		}
@@ -118,131 +118,22 @@ func (s *Store) CreateUser(plan string, keys int) (string, []account.Key, error)
 	return u.id, issued, nil
 }
 
-// AddKey issues one more key of a user.
-func (s *Store) AddKey(user string) (account.Key, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, err := s.user(user)
-	if err != nil {
-		return account.Key{}, err
-	}
-	return s.issue(u)
-}
-
-// issue requires that s.mu is held.
-func (s *Store) issue(u *user) (account.Key, error) {
-	if u.keys >= MaxKeysPerUser {
-		return account.Key{}, fmt.Errorf("%w: %d keys of user %q", account.ErrFull, MaxKeysPerUser, u.id)
-	}
-	k, err := account.NewKey(u.subscription.Plan)
-	if err != nil {
-		return account.Key{}, fmt.Errorf("plan %q: %w", u.subscription.Plan, err)
-	}
-	d := s.digester.Of(k)
-	if _, taken := s.keys[handleOf(d)]; taken {
-		return account.Key{}, errors.New("two keys with one handle: the random source is broken")
-	}
-	u.keys++
-	s.keys[handleOf(d)] = key{digest: d, id: u.id + "/" + strconv.Itoa(u.keys), user: u}
-	return k, nil
-}
-
-// RevokeKey takes a key from a user; requests that come later do not
-// authenticate with it.
-func (s *Store) RevokeKey(user string, k account.Key) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, err := s.user(user)
-	if err != nil {
-		return err
-	}
-	h := handleOf(s.digester.Of(k))
-	if held, ok := s.keys[h]; !ok || held.user != u {
-		return fmt.Errorf("user %q: %w", user, account.ErrUnknownKey)
-	}
-	delete(s.keys, h)
-	return nil
-}
-
-// SetPlan puts a plan in force, as at a billing-period boundary: the operations
-// of the new period are there.
-func (s *Store) SetPlan(user, plan string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, err := s.user(user)
-	if err != nil {
-		return err
-	}
-	p, ok := s.plans[plan]
-	if !ok {
-		return fmt.Errorf("%w %q", account.ErrUnknownPlan, plan)
-	}
-	u.subscription = policy.Subscription{Plan: plan}
-	u.remaining = p.Operations
-	return nil
-}
-
-// SetOverride replaces the override of one dimension (OVR-7). A zero time never
-// expires. A value out of range changes nothing (OVR-3).
-func (s *Store) SetOverride(user string, d policy.Dimension, value int64, expires time.Time) error {
-	text := strconv.FormatInt(value, 10)
-	if _, err := policy.ParseValue(d, text); err != nil {
-		return err
-	}
-	return s.replaceOverride(user, d, policy.Override{Dimension: d, Value: text, Expires: expires})
-}
-
-// EndOverride ends the override of one dimension, if there is one.
-func (s *Store) EndOverride(user string, d policy.Dimension) error {
-	return s.replaceOverride(user, d)
-}
-
-func (s *Store) replaceOverride(user string, d policy.Dimension, by ...policy.Override) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, err := s.user(user)
-	if err != nil {
-		return err
-	}
-	for _, o := range u.overrides {
-		if o.Dimension != d {
-			by = append(by, o)
-		}
-	}
-	u.overrides = by
-	return nil
-}
-
-// SetOperations sets the operations a user has left.
-func (s *Store) SetOperations(user string, remaining int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u, err := s.user(user)
-	if err != nil {
-		return err
-	}
-	if remaining < 0 {
-		return fmt.Errorf("%d operations: want 0 or more", remaining)
-	}
-	u.remaining = remaining
-	return nil
-}
-
 // Known reports whether there is such a user.
-func (s *Store) Known(user string) bool {
+func (s *Store) Known(_ context.Context, user string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.users[user]
-	return ok
+	return ok, nil
 }
 
-// user requires that s.mu is held.
-func (s *Store) user(id string) (*user, error) {
+// change does something to one user at one instant.
+func (s *Store) change(id string, do func(u *holder, now time.Time) error) error {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	u, ok := s.users[id]
 	if !ok {
-		return nil, fmt.Errorf("%w %q", account.ErrUnknownUser, id)
+		return fmt.Errorf("%w %q", account.ErrUnknownUser, id)
 	}
-	return u, nil
+	return do(u, now)
 }
-
-func handleOf(d account.Digest) handle { return handle(d[:len(handle{})]) }
