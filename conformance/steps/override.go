@@ -122,7 +122,11 @@ func (s *Scenario) waitUntilItHappens(ctx context.Context) error {
 		return fmt.Errorf("%w: nothing was announced", ErrSetup)
 	}
 	s.begin()
-	return asInconclusive(s.Wait(ctx, after))
+	if err := s.Wait(ctx, after); err != nil {
+		return noAnswer(err)
+	}
+	s.CatchUp(s.user().User)
+	return nil
 }
 
 func (s *Scenario) historyHoldsBoth(ctx context.Context) error {

@@ -106,7 +106,7 @@ func (t *Target) follow(u *User) {
 	}
 }
 
-// catchUp takes in what has changed by itself before an instant.
+// catchUp is CatchUp for an instant.
 func (t *Target) catchUp(u *User, instant int64) {
 	c := &u.changes
 	for d, o := range c.overrides {
@@ -118,6 +118,14 @@ func (t *Target) catchUp(u *User, instant int64) {
 		c.plan, c.next = c.next, ""
 	}
 	t.follow(u)
+}
+
+// CatchUp takes in what has certainly changed about u by itself until now. Sending
+// a request does so too.
+func (t *Target) CatchUp(u *User) {
+	u.changing.Lock()
+	defer u.changing.Unlock()
+	t.catchUp(u, t.time.atLeast())
 }
 
 // torn reports whether something may have changed by itself before the end of a

@@ -159,9 +159,7 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
 	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
 	if u != nil {
-		u.changing.Lock() // several requests of one user may be prepared at once
-		t.catchUp(u, t.time.atLeast())
-		u.changing.Unlock()
+		t.CatchUp(u)
 	}
 	credential, err := t.credential(u, r)
 	f.exchange.Curl = t.curl(base, r, credential)

@@ -182,6 +182,36 @@ func Int(dst *int64, low, high int64) Value {
 	}
 }
 
+// Scalar is any value but an object or an array as it is spelled, a string with
+// its quotes, of at most limit bytes: for what somebody refuses later who can say
+// better why.
+func Scalar(dst *string, limit int) Value {
+	return func(r *Reader, place string) error {
+		t, err := r.token(place)
+		if err != nil {
+			return err
+		}
+		var text string
+		switch v := t.(type) {
+		case json.Number:
+			text = string(v)
+		case string:
+			text = strconv.Quote(v)
+		case bool:
+			text = strconv.FormatBool(v)
+		case nil:
+			text = "null"
+		default:
+			return Fail(place, "want a single value")
+		}
+		if len(text) > limit {
+			return Fail(place, "longer than %d bytes", limit)
+		}
+		*dst = text
+		return nil
+	}
+}
+
 // Decimal is the text of a number, given as a JSON number or as a string; what
 // it must look like is for set to say, whose error is reported at the place.
 func Decimal(set func(text string) error) Value {
