@@ -44,7 +44,7 @@ func storeys() [][]string {
 		2: {
 			"conformance/steps",
 			"loadgen/attack",
-			"reference/apilog", "reference/httpapi", "reference/invoice",
+			"reference/apilog", "reference/dashboard", "reference/httpapi", "reference/invoice",
 			"reference/limiter/limitertest", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry", "reference/store/postgres",
 			"reports/replay",
 		},
