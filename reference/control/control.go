@@ -7,35 +7,19 @@
 package control
 
 import (
-	"context"
 	"crypto/rand"
 	"net/http"
 	"sync"
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
-	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/httpapi"
-	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/wiring"
 )
-
-// Users is the operator's side of a store.
-type Users interface {
-	Known(ctx context.Context, user string) (bool, error)
-	CreateUser(ctx context.Context, plan string, keys int) (string, []account.Key, error)
-	AddKey(ctx context.Context, user string) (account.Key, error)
-	RevokeKey(ctx context.Context, user string, k account.Key) error
-	SetPlan(ctx context.Context, user, plan string) error
-	SetOverride(ctx context.Context, user string, o policy.Override, by account.Note) error
-	EndOverride(ctx context.Context, user string, d policy.Dimension, by account.Note) error
-	SetOperations(ctx context.Context, user string, left int64) error
-}
 
 // Config is what a control server needs.
 type Config struct {
 	Server string // name and version, as it calls itself
-	Users  Users
 	Clock  clock.Clock
 	Mode   wire.ClockMode
 }
@@ -43,6 +27,7 @@ type Config struct {
 // Control is one server's control. Make one with [New].
 type Control struct {
 	cfg      Config
+	parts    *wiring.Parts // of the server it is attached to
 	token    string
 	recorder *recorder
 	stopped  chan struct{}
@@ -79,8 +64,10 @@ func (c *Control) Token() string { return c.token }
 // can drain.
 func (c *Control) Stop() { c.stopOnce.Do(func() { close(c.stopped) }) }
 
-// Attach adds recorders and gates to a server's parts.
+// Attach adds recorders and gates to a server's parts. What is asked of it later
+// it asks of these parts, whatever they have become by then.
 func (c *Control) Attach(p *wiring.Parts) {
+	c.parts = p
 	p.Accounts = lookups{Accounts: p.Accounts, c: c}
 	p.Ledger = charges{Ledger: p.Ledger, c: c}
 	p.Engine = calls{Engine: p.Engine, c: c}

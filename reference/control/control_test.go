@@ -41,7 +41,13 @@ const document = "mem:///openapi.json"
 
 func start(t *testing.T, mode wire.ClockMode) *peer {
 	t.Helper()
-	s, err := server.Open(context.Background(), server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: mode})
+	return startWith(t, server.Config{Clock: mode})
+}
+
+func startWith(t *testing.T, cfg server.Config) *peer {
+	t.Helper()
+	cfg.Listen, cfg.Control = "127.0.0.1:0", "127.0.0.1:0"
+	s, err := server.Open(context.Background(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
 

@@ -2,9 +2,7 @@ package control
 
 import (
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -13,7 +11,6 @@ import (
 	"github.com/invoicespec/brimline/internal/strictjson"
 	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/clock"
-	"github.com/invoicespec/brimline/reference/policy"
 )
 
 // The dates between which a clock can be moved, and the furthest its timeline
@@ -27,8 +24,11 @@ const furthest = 250 * 365 * 24 * time.Hour
 
 func (c *Control) capabilities(*http.Request) (int, any, error) {
 	features := []wire.Feature{
-		wire.FeatureUsers, wire.FeaturePlan, wire.FeatureOverrides, wire.FeatureOperations,
-		wire.FeatureGates, wire.FeatureEngine, wire.FeatureAudit,
+		wire.FeatureUsers, wire.FeaturePlan, wire.FeatureSchedule, wire.FeatureOverrides, wire.FeatureHistory,
+		wire.FeatureEntitlements, wire.FeatureOperations, wire.FeatureGates, wire.FeatureEngine, wire.FeatureAudit,
+	}
+	if c.parts.Restart != nil {
+		features = append(features, wire.FeatureRestart)
 	}
 	if _, ok := c.cfg.Clock.(clock.Movable); ok {
 		features = append(features, wire.FeatureClock)
@@ -76,7 +76,7 @@ func (c *Control) createUser(r *http.Request) (int, any, error) {
 	})); err != nil {
 		return 0, nil, err
 	}
-	id, issued, err := c.cfg.Users.CreateUser(r.Context(), plan, int(keys))
+	id, issued, err := c.parts.Operator.CreateUser(r.Context(), plan, int(keys))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -88,7 +88,7 @@ func (c *Control) createUser(r *http.Request) (int, any, error) {
 }
 
 func (c *Control) addKey(user string, r *http.Request) (int, any, error) {
-	k, err := c.cfg.Users.AddKey(r.Context(), user)
+	k, err := c.parts.Operator.AddKey(r.Context(), user)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -104,65 +104,7 @@ func (c *Control) revokeKey(user string, r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusNoContent, nil, c.cfg.Users.RevokeKey(r.Context(), user, k)
-}
-
-func (c *Control) setPlan(user string, r *http.Request) (int, any, error) {
-	var plan string
-	if err := read(r, strictjson.Object(map[string]strictjson.Value{"plan": strictjson.Text(&plan, 64)})); err != nil {
-		return 0, nil, err
-	}
-	return http.StatusNoContent, nil, c.cfg.Users.SetPlan(r.Context(), user, plan)
-}
-
-// note is of whatever is changed by way of the protocol.
-func note() account.Note {
-	return account.Note{Author: "control protocol", Reason: "asked for by a suite"}
-}
-
-func dimensionOf(r *http.Request) (policy.Dimension, error) {
-	d := policy.Dimension(mux.Vars(r)["dimension"])
-	return d, oneOf("dimension", d, policy.Dimensions()...)
-}
-
-func (c *Control) setOverride(user string, r *http.Request) (int, any, error) {
-	d, err := dimensionOf(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	var value int64
-	var text string
-	if err := read(r, strictjson.Object(map[string]strictjson.Value{
-		"value":   strictjson.Int(&value, 1, d.Max()),
-		"expires": strictjson.Text(&text, 64),
-	}, "expires")); err != nil {
-		return 0, nil, err
-	}
-	var expires time.Time
-	if text != "" {
-		if expires, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return 0, nil, invalid(fmt.Sprintf("expires %q: want a date as in RFC 3339", text))
-		}
-	}
-	return http.StatusNoContent, nil, c.cfg.Users.SetOverride(r.Context(), user, policy.Override{Dimension: d, Value: strconv.FormatInt(value, 10), Expires: expires}, note())
-}
-
-func (c *Control) endOverride(user string, r *http.Request) (int, any, error) {
-	d, err := dimensionOf(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	return http.StatusNoContent, nil, c.cfg.Users.EndOverride(r.Context(), user, d, note())
-}
-
-func (c *Control) setOperations(user string, r *http.Request) (int, any, error) {
-	var remaining int64
-	if err := read(r, strictjson.Object(map[string]strictjson.Value{
-		"remaining": strictjson.Int(&remaining, 0, math.MaxInt32),
-	})); err != nil {
-		return 0, nil, err
-	}
-	return http.StatusNoContent, nil, c.cfg.Users.SetOperations(r.Context(), user, remaining)
+	return http.StatusNoContent, nil, c.parts.Operator.RevokeKey(r.Context(), user, k)
 }
 
 // gate reads, closes or opens a gate, by the method.

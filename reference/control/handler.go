@@ -46,15 +46,25 @@ func (c *Control) Handler() http.Handler {
 	on(http.MethodPost, "/users/{user}/keys", c.ofUser(c.addKey))
 	on(http.MethodPost, "/users/{user}/keys/revoke", c.ofUser(c.revokeKey))
 	on(http.MethodPut, "/users/{user}/plan", c.ofUser(c.setPlan))
+	on(http.MethodPut, "/users/{user}/schedule", c.ofUser(c.schedulePlan))
+	on(http.MethodGet, "/users/{user}/period", c.ofUser(c.readPeriod))
+	on(http.MethodPost, "/users/{user}/period/end", c.ofUser(c.endPeriod))
+	on(http.MethodGet, "/users/{user}/overrides", c.ofUser(c.history))
 	on(http.MethodPut, "/users/{user}/overrides/{dimension}", c.ofUser(c.setOverride))
 	on(http.MethodDelete, "/users/{user}/overrides/{dimension}", c.ofUser(c.endOverride))
+	on(http.MethodPut, "/users/{user}/overrides/{dimension}/stored", c.ofUser(c.storeOverride))
+	on(http.MethodPost, "/users/{user}/entitlements/mend", c.ofUser(c.mendEntitlements))
+	on(http.MethodPut, "/users/{user}/entitlements/{dimension}", c.ofUser(c.storeEntitlement))
+	on(http.MethodDelete, "/users/{user}/entitlements/{dimension}", c.ofUser(c.removeEntitlement))
 	on(http.MethodPut, "/users/{user}/operations", c.ofUser(c.setOperations))
+	on(http.MethodGet, "/users/{user}/operations", c.ofUser(c.readOperations))
 	on(http.MethodGet, "/users/{user}/gates/{place}", c.ofUser(c.gate))
 	on(http.MethodPut, "/users/{user}/gates/{place}", c.ofUser(c.gate))
 	on(http.MethodDelete, "/users/{user}/gates/{place}", c.ofUser(c.gate))
 	on(http.MethodPut, "/users/{user}/engine", c.ofUser(c.setEngine))
 	on(http.MethodGet, "/users/{user}/audit", c.ofUser(c.auditUser))
 	on(http.MethodGet, "/audit/requests/{request}", c.auditRequest)
+	on(http.MethodPost, "/restart", c.restart)
 	m.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, wire.CodeUnsupported, "this server has no "+r.URL.Path)
 	})
@@ -75,7 +85,7 @@ func (c *Control) Handler() http.Handler {
 func (c *Control) ofUser(h func(user string, r *http.Request) (int, any, error)) handler {
 	return func(r *http.Request) (int, any, error) {
 		user := mux.Vars(r)["user"]
-		known, err := c.cfg.Users.Known(r.Context(), user)
+		known, err := c.parts.Operator.Known(r.Context(), user)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/wiring"
 )
 
 type params = map[string]string
@@ -21,7 +24,7 @@ func TestEveryOperation(t *testing.T) {
 	c := ok[wire.Capabilities](p, "capabilities", nil, "")
 	require.Equal(t, 1, c.Protocol)
 	require.Equal(t, wire.ClockFrozen, c.Clock)
-	require.Len(t, c.Features, 8)
+	require.Len(t, c.Features, 11)
 
 	u := ok[wire.User](p, "createUser", nil, `{"plan":"free","keys":2}`)
 	require.Equal(t, "free", u.Plan)
@@ -61,6 +64,39 @@ func TestEveryOperation(t *testing.T) {
 	require.Equal(t, "9", limit())
 	ok[none](p, "endOverride", burst, "")
 	require.Equal(t, "100", limit())
+
+	h := ok[wire.History](p, "history", of, "")
+	require.Len(t, h.Entries, 3)
+	require.Equal(t, []string{"burst", "7", "asked for by a suite", "control protocol"},
+		[]string{h.Entries[0].Dimension, h.Entries[0].Value, h.Entries[0].Reason, h.Entries[0].Author})
+	require.NotEmpty(t, h.Entries[0].Ended, "it was replaced")
+	require.Empty(t, h.Entries[1].Ended, "it expired")
+	require.NotEmpty(t, h.Entries[1].Expires)
+	ok[none](p, "setOverride", burst, `{"value":9,"reason":"a contract","author":"kim"}`)
+	h = ok[wire.History](p, "history", of, "")
+	require.Equal(t, []string{"a contract", "kim"}, []string{h.Entries[3].Reason, h.Entries[3].Author})
+
+	// Past every check: nobody knows what the user may do until it is mended.
+	ok[none](p, "storeOverride", burst, `{"text":"unlimited"}`)
+	require.Equal(t, http.StatusServiceUnavailable, p.invoice(u.Keys[0]).StatusCode)
+	ok[none](p, "endOverride", burst, "")
+	require.Equal(t, "100", limit())
+	ok[none](p, "storeEntitlement", burst, `{"text":""}`)
+	require.Equal(t, http.StatusServiceUnavailable, p.invoice(u.Keys[0]).StatusCode)
+	ok[none](p, "removeEntitlement", burst, "")
+	require.Equal(t, http.StatusServiceUnavailable, p.invoice(u.Keys[0]).StatusCode)
+	ok[none](p, "mendEntitlements", of, "")
+	require.Equal(t, "100", limit())
+
+	ok[none](p, "schedulePlan", of, `{"plan":"plus"}`)
+	period := ok[wire.Period](p, "readPeriod", of, "")
+	require.Equal(t, []string{"pro", "plus"}, []string{period.Plan, period.Scheduled})
+	require.Equal(t, "100", limit())
+	period = ok[wire.Period](p, "endPeriod", of, "")
+	require.Equal(t, []string{"plus", ""}, []string{period.Plan, period.Scheduled})
+	require.Equal(t, "40", limit())
+	require.Equal(t, wire.Usage{Left: 4999, Used: 1}, ok[wire.Usage](p, "readOperations", of, ""))
+	p.fails(404, wire.CodeUnsupported, "restart", nil, "")
 
 	ok[none](p, "setOperations", of, `{"remaining":0}`)
 	require.Equal(t, http.StatusPaymentRequired, p.invoice(u.Keys[0]).StatusCode)
@@ -112,7 +148,7 @@ func TestRefusals(t *testing.T) {
 	u := ok[wire.User](p, "createUser", nil, `{"plan":"free","keys":1}`)
 	of := params{"user": u.ID}
 	burst := params{"user": u.ID, "dimension": "burst"}
-	const whole = "value: want a whole number from 1 to 1000000"
+	const whole = " is no whole number from 1 to 1000000"
 	for name, c := range map[string]struct {
 		status int
 		code   string
@@ -126,12 +162,17 @@ func TestRefusals(t *testing.T) {
 		"override negative":    {422, "invalid", "setOverride", burst, `{"value":-1}`, whole},
 		"override fractional":  {422, "invalid", "setOverride", burst, `{"value":1.5}`, whole},
 		"override in words":    {422, "invalid", "setOverride", burst, `{"value":"unlimited"}`, whole},
+		"override in quotes":   {422, "invalid", "setOverride", burst, `{"value":"7"}`, whole},
+		"override true":        {422, "invalid", "setOverride", burst, `{"value":true}`, whole},
+		"override list":        {422, "invalid", "setOverride", burst, `{"value":[7]}`, "value: want a single value"},
+		"override novel":       {422, "invalid", "setOverride", burst, `{"value":"` + strings.Repeat("x", 64) + `"}`, "value: longer than 64 bytes"},
+		"override over":        {422, "invalid", "setOverride", burst, `{"value":7,"expires":"2001-01-01T00:00:00Z"}`, "expired already"},
 		"override too large":   {422, "invalid", "setOverride", burst, `{"value":1000001}`, whole},
 		"override sentinel":    {422, "invalid", "setOverride", burst, `{"value":9223372036854775807}`, whole},
 		"override huge":        {422, "invalid", "setOverride", burst, `{"value":1e400}`, whole},
 		"override missing":     {422, "invalid", "setOverride", burst, `{}`, "value: missing"},
 		"override date":        {422, "invalid", "setOverride", burst, `{"value":1,"expires":"tomorrow"}`, `expires "tomorrow": want a date as in RFC 3339`},
-		"concurrency range":    {422, "invalid", "setOverride", params{"user": u.ID, "dimension": "concurrency"}, `{"value":100001}`, "value: want a whole number from 1 to 100000"},
+		"concurrency range":    {422, "invalid", "setOverride", params{"user": u.ID, "dimension": "concurrency"}, `{"value":100001}`, `concurrency "100001" is no whole number from 1 to 100000`},
 		"unknown dimension":    {422, "invalid", "setOverride", params{"user": u.ID, "dimension": "speed"}, `{"value":1}`, `dimension "speed": want one of requests-per-minute, burst, concurrency`},
 		"ending a dimension":   {422, "invalid", "endOverride", params{"user": u.ID, "dimension": "speed"}, "", `dimension "speed"`},
 		"unknown plan":         {422, "invalid", "setPlan", of, `{"plan":"gold"}`, `unknown plan "gold"`},
@@ -143,6 +184,11 @@ func TestRefusals(t *testing.T) {
 		"two bodies":           {422, "invalid", "setPlan", of, `{"plan":"free"}{}`, "something follows the JSON value"},
 		"no JSON":              {422, "invalid", "setPlan", of, `plan=pro`, "not JSON"},
 		"a large body":         {422, "invalid", "setPlan", of, strings.Repeat(" ", 64<<10) + `{}`, "the body is larger than 65536 bytes"},
+		"scheduled plan":       {422, "invalid", "schedulePlan", of, `{"plan":"gold"}`, `unknown plan "gold"`},
+		"a stored novel":       {422, "invalid", "storeEntitlement", burst, `{"text":"` + strings.Repeat("x", 201) + `"}`, "text: longer than 200 bytes"},
+		"a stored dimension":   {422, "invalid", "storeOverride", params{"user": u.ID, "dimension": "speed"}, `{"text":"1"}`, `dimension "speed"`},
+		"a stored date":        {422, "invalid", "storeOverride", burst, `{"text":"1","expires":"soon"}`, `expires "soon"`},
+		"a removed dimension":  {422, "invalid", "removeEntitlement", params{"user": u.ID, "dimension": "speed"}, "", `dimension "speed"`},
 		"operations":           {422, "invalid", "setOperations", of, `{"remaining":-1}`, "remaining: want a whole number from 0 to"},
 		"unknown behaviour":    {422, "invalid", "setEngine", of, `{"behaviour":"explode"}`, `behaviour "explode": want one of ok, fail, panic, timeout, stubborn`},
 		"unknown place":        {422, "invalid", "closeGate", params{"user": u.ID, "place": "moon"}, "", `place "moon": want one of authentication, engine, response`},
@@ -175,6 +221,17 @@ func TestTimelineIsBounded(t *testing.T) {
 	require.Contains(t, p.fails(422, "invalid", "advanceClock", nil, `{"microseconds":`+century+`}`), "all moves forward")
 	u := ok[wire.User](p, "createUser", nil, `{"plan":"free","keys":1}`)
 	require.Equal(t, http.StatusOK, p.invoice(u.Keys[0]).StatusCode)
+}
+
+// TestRestart: what can be dropped is dropped where the parts say how.
+func TestRestart(t *testing.T) {
+	restarted := 0
+	p := startWith(t, server.Config{Clock: wire.ClockFrozen, Alter: func(p *wiring.Parts) {
+		p.Restart = func(context.Context) error { restarted++; return nil }
+	}})
+	require.Contains(t, ok[wire.Capabilities](p, "capabilities", nil, "").Features, wire.FeatureRestart)
+	ok[none](p, "restart", nil, "")
+	require.Equal(t, 1, restarted)
 }
 
 func TestRealClock(t *testing.T) {

@@ -44,8 +44,10 @@ func Tables() []Table {
 		{"Error shape", errorFaults()},
 		{"Pools", poolFaults()},
 		{"Concurrency and permits", concurrencyFaults()},
-		{"Plans and plan changes", changeFaults()},
-		{"Side effects", sideEffectFaults()},
+		{"Plans and plan changes", slices.Concat(changeFaults(), scheduleFaults(), operatedFaults())},
+		{"Overrides", slices.Concat(overrideFaults(), boundaryFaults())},
+		{"Configuration failures", configurationFaults()},
+		{"Side effects", slices.Concat(sideEffectFaults(), capacityFaults())},
 	}
 }
 

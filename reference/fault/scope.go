@@ -39,6 +39,10 @@ func scopeFaults() []Fault {
 				health.ServeHTTP(w, r)
 			})
 		}},
+		{"internal-route-limited", "SCOPE-2", "an internal route is limited like the rest", func(p *wiring.Parts) {
+			inScope := p.InScope
+			p.InScope = func(path string) bool { return strings.HasPrefix(path, "/internal/") || inScope(path) }
+		}},
 
 		{"404-free", "SCOPE-3", "an unknown path below /v1/invoice/ costs nothing",
 			refunds(onCode(contract.CodeNotFound))},

@@ -23,6 +23,7 @@ func trials() map[string]trial {
 	for _, some := range []map[string]trial{
 		scopeTrials(), accessTrials(), bucketTrials(), fieldTrials(), errorTrials(),
 		poolTrials(), concurrencyTrials(), permitTrials(), changeTrials(), sideEffectTrials(),
+		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(),
 	} {
 		maps.Copy(all, some)
 	}

@@ -1,10 +1,13 @@
 package fault_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -108,6 +111,95 @@ func (u *user) behaves(b wire.Behaviour) *user {
 func (u *user) overrides(dimension string, value int64) {
 	u.Helper()
 	u.control(http.MethodPut, "/users/"+u.ID+"/overrides/"+dimension, wire.Override{Value: value}, nil)
+}
+
+// overridesFor sets an override that expires.
+func (u *user) overridesFor(dimension string, value int64, d time.Duration) {
+	u.Helper()
+	u.control(http.MethodPut, "/users/"+u.ID+"/overrides/"+dimension, wire.Override{Value: value, Expires: u.in(d)}, nil)
+}
+
+// stores stores a broken override, to expire unless d is zero.
+func (u *user) stores(dimension, text string, d time.Duration) {
+	u.Helper()
+	stored := wire.Stored{Text: text}
+	if d > 0 {
+		stored.Expires = u.in(d)
+	}
+	u.control(http.MethodPut, "/users/"+u.ID+"/overrides/"+dimension+"/stored", stored, nil)
+}
+
+// ends ends an override.
+func (u *user) ends(dimension string) {
+	u.Helper()
+	u.control(http.MethodDelete, "/users/"+u.ID+"/overrides/"+dimension, nil, nil)
+}
+
+// breaks stores a text as an entitlement; none removes it.
+func (u *user) breaks(dimension string, text ...string) *user {
+	u.Helper()
+	if len(text) == 0 {
+		u.control(http.MethodDelete, "/users/"+u.ID+"/entitlements/"+dimension, nil, nil)
+		return u
+	}
+	u.control(http.MethodPut, "/users/"+u.ID+"/entitlements/"+dimension, wire.Stored{Text: text[0]}, nil)
+	return u
+}
+
+// mends mends all entitlements.
+func (u *user) mends() {
+	u.Helper()
+	u.control(http.MethodPost, "/users/"+u.ID+"/entitlements/mend", nil, nil)
+}
+
+// schedules schedules a plan and returns how long it is until it takes over.
+func (u *user) schedules(plan string) time.Duration {
+	u.Helper()
+	u.control(http.MethodPut, "/users/"+u.ID+"/schedule", wire.Plan{Plan: plan}, nil)
+	var p wire.Period
+	u.control(http.MethodGet, "/users/"+u.ID+"/period", nil, &p)
+	end, err := time.Parse(time.RFC3339Nano, p.End)
+	require.NoError(u, err)
+	return end.Sub(u.now()) + time.Microsecond // a clock moves by whole microseconds
+}
+
+// now is the date by the server's clock.
+func (s *site) now() time.Time {
+	s.Helper()
+	var c wire.Clock
+	s.control(http.MethodGet, "/clock", nil, &c)
+	now, err := time.Parse(time.RFC3339Nano, c.Now)
+	require.NoError(s, err)
+	return now
+}
+
+// in is a date so far ahead.
+func (s *site) in(d time.Duration) string {
+	s.Helper()
+	return s.now().Add(d).Format(time.RFC3339Nano)
+}
+
+// usage is the operations left and used.
+func (u *user) usage() string {
+	u.Helper()
+	var usage wire.Usage
+	u.control(http.MethodGet, "/users/"+u.ID+"/operations", nil, &usage)
+	return fmt.Sprintf("%d left, %d used", usage.Left, usage.Used)
+}
+
+// tryControl asks the control protocol for something that may be refused, and
+// returns the status.
+func (s *site) tryControl(method, path string, in any) int {
+	s.Helper()
+	body, err := json.Marshal(in)
+	require.NoError(s, err)
+	req, err := http.NewRequest(method, s.server.ControlURL()+wire.Prefix+path, bytes.NewReader(body))
+	require.NoError(s, err)
+	req.Header.Set("Authorization", "Bearer "+s.server.ControlToken())
+	resp, err := s.client.Do(req)
+	require.NoError(s, err)
+	require.NoError(s, resp.Body.Close())
+	return resp.StatusCode
 }
 
 // changesTo changes the user's plan.

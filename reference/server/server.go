@@ -106,9 +106,10 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		Engine:   invoice.Engine{},
 		Log:      log,
 		Logger:   logger,
+		Operator: store,
 	})
 	if cfg.Control != "" {
-		s.control = control.New(control.Config{Server: "brimline " + build.Version(), Users: store, Clock: c, Mode: cfg.Clock})
+		s.control = control.New(control.Config{Server: "brimline " + build.Version(), Clock: c, Mode: cfg.Clock})
 		s.control.Attach(parts)
 	}
 	if cfg.Alter != nil {

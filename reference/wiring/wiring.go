@@ -10,6 +10,7 @@
 package wiring
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,9 @@ type Parts struct {
 	Outside map[string]http.Handler // the routes outside the quotas, by exact decoded path
 	Metrics http.Handler            // the page of metrics, for a listener of its own
 	Guards  []Guard
+
+	Operator Operator                        // what operators write through; nil: nobody is served as one
+	Restart  func(ctx context.Context) error // drops what is held in memory; nil: nothing outlives the process
 }
 
 // Guard is a condition without which the server does not start.
@@ -51,6 +55,7 @@ type Needs struct {
 	Engine   httpapi.Engine
 	Log      httpapi.Log
 	Logger   *slog.Logger
+	Operator Operator // may be nil
 }
 
 // Default returns the parts of a server that keeps the contract. It counts
@@ -79,6 +84,8 @@ func Default(n Needs) *Parts {
 		Outside: httpapi.Outside(),
 		Metrics: http.NotFoundHandler(),
 		Guards:  []Guard{{Name: "plans", Check: func() error { return plansResolve(n.Plans) }}},
+
+		Operator: n.Operator,
 	}
 	return p
 }
