@@ -20,6 +20,8 @@ var (
 	ErrRefused = errors.New("refused")
 	// ErrExhausted: every paid operation of the period is charged or reserved.
 	ErrExhausted = errors.New("no operation left in this billing period")
+	// ErrUnreserved: there is nothing to charge, or no longer.
+	ErrUnreserved = errors.New("no operation is reserved for this request")
 )
 
 // Record is all that one lookup of a key finds, so that nothing has to be asked

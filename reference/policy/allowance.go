@@ -67,6 +67,19 @@ func (a Allowance) Burst() int64 { return int64(a.burst) }
 // Concurrency is the most requests in flight.
 func (a Allowance) Concurrency() int64 { return int64(a.concurrency) }
 
+// Of is the value of one dimension, or 0 if d is none.
+func (a Allowance) Of(d Dimension) int64 {
+	switch d {
+	case RequestsPerMinute:
+		return a.RequestsPerMinute()
+	case Burst:
+		return a.Burst()
+	case Concurrency:
+		return a.Concurrency()
+	}
+	return 0
+}
+
 // IsZero reports whether a was never made by [NewAllowance].
 func (a Allowance) IsZero() bool { return a == Allowance{} }
 

@@ -9,11 +9,8 @@ import (
 	"github.com/invoicespec/brimline/reference/account"
 )
 
-// Mistakes of the ledger's caller.
-var (
-	errUnreserved = errors.New("no operation is reserved for this request")
-	errReserved   = errors.New("an operation is reserved for this request already")
-)
+// errReserved is a mistake of the ledger's caller.
+var errReserved = errors.New("an operation is reserved for this request already")
 
 // usage is what a user has used of one billing period.
 type usage struct {
@@ -97,7 +94,7 @@ func (s *Store) Charge(_ context.Context, id string) error {
 	r, ok := s.reserved[id]
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: %q", errUnreserved, id)
+		return fmt.Errorf("%w: %q", account.ErrUnreserved, id)
 	case r.charged:
 		return nil
 	case !r.holds(now) && s.room(r.user, r.period, now) <= 0:
