@@ -45,7 +45,7 @@ func storeys() [][]string {
 			"conformance/steps",
 			"loadgen/attack",
 			"reference/apilog", "reference/dashboard", "reference/httpapi", "reference/invoice",
-			"reference/limiter/limitertest", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry", "reference/store/postgres",
+			"reference/limiter/limitertest", "reference/operator", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry", "reference/store/postgres",
 			"reports/replay",
 		},
 		3: {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,5 +77,29 @@ func TestInScope(t *testing.T) {
 		"/health/../v1/invoicex/../in": false,
 	} {
 		require.Equal(t, want, InScope(path), path)
+	}
+}
+
+func TestOutsideByPathAndBelow(t *testing.T) {
+	said := func(word string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(word)) })
+	}
+	h := Handler(InScope, said("chain"), map[string]http.Handler{"/health": said("health"), "/internal/": said("internal")})
+	for target, want := range map[string]string{
+		"/v1/invoice/x":             "chain",
+		"/health":                   "health",
+		"/internal/a/b":             "internal",
+		"/internal/":                "internal",
+		"/internal/../v1/invoice/x": "chain",
+		"/internal":                 "404 page not found\n",
+		"/internal/../health":       "404 page not found\n",
+		"/internal//a":              "404 page not found\n",
+		"//internal/a":              "404 page not found\n",
+		"/internalx/a":              "404 page not found\n",
+		"/health/":                  "404 page not found\n",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://x"+target, nil))
+		require.Equal(t, want, w.Body.String(), target)
 	}
 }

@@ -20,8 +20,9 @@ func under(p string) bool {
 }
 
 // Handler sends a request that inScope accepts through chain, and any other to
-// the handler of its exact path in outside, or to a 404. It looks at the
-// decoded path before any router does, so that no router's redirect or
+// its handler in outside, or to a 404. A path in outside stands for itself, or,
+// if it ends in a slash, for all that is spelled plainly below it. Handler looks
+// at the decoded path before any router does, so that no router's redirect or
 // not-found answer can go around the chain (SCOPE-2, SCOPE-4).
 func Handler(inScope func(path string) bool, chain http.Handler, outside map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,10 +30,25 @@ func Handler(inScope func(path string) bool, chain http.Handler, outside map[str
 			chain.ServeHTTP(w, r)
 			return
 		}
-		if h, ok := outside[r.URL.Path]; ok {
+		if h := find(outside, r.URL.Path); h != nil {
 			h.ServeHTTP(w, r)
 			return
 		}
 		http.NotFound(w, r)
 	})
+}
+
+func find(outside map[string]http.Handler, p string) http.Handler {
+	if h, ok := outside[p]; ok {
+		return h
+	}
+	if path.Clean(p) != p {
+		return nil
+	}
+	for above, h := range outside { // none of them lies below another
+		if strings.HasSuffix(above, "/") && strings.HasPrefix(p, above) {
+			return h
+		}
+	}
+	return nil
 }

@@ -16,9 +16,12 @@ type Operator interface {
 	CreateUser(ctx context.Context, plan string, keys int) (string, []account.Key, error)
 	AddKey(ctx context.Context, user string) (account.Key, error)
 	RevokeKey(ctx context.Context, user string, k account.Key) error
+	RevokeKeyNamed(ctx context.Context, user, id string) error
+	Keys(ctx context.Context, user string) ([]account.KeyInfo, error)
 
 	SetPlan(ctx context.Context, user, plan string) error
 	SchedulePlan(ctx context.Context, user, plan string) (boundary time.Time, err error)
+	CancelPlan(ctx context.Context, user string) error
 	EndPeriod(ctx context.Context, user string) (account.Period, error)
 	SetOperations(ctx context.Context, user string, left int64) error
 	Billing(ctx context.Context, user string) (account.Billing, error)

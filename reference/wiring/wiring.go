@@ -30,7 +30,7 @@ type Parts struct {
 	httpapi.Ports
 	Links   httpapi.Links
 	InScope func(path string) bool  // who has to pass the links, by decoded path
-	Outside map[string]http.Handler // the routes outside the quotas, by exact decoded path
+	Outside map[string]http.Handler // the routes outside the quotas, by decoded path: see [httpapi.Handler]
 	Metrics http.Handler            // the page of metrics, for a listener of its own
 	Guards  []Guard
 
