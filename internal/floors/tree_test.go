@@ -44,8 +44,8 @@ func storeys() [][]string {
 		2: {
 			"conformance/steps",
 			"loadgen/attack",
-			"reference/apilog", "reference/dashboard", "reference/httpapi", "reference/invoice",
-			"reference/limiter/limitertest", "reference/operator", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry", "reference/store/postgres",
+			"reference/anonymous", "reference/apilog", "reference/dashboard", "reference/httpapi", "reference/invoice",
+			"reference/limiter/limitertest", "reference/operator", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry",
 			"reports/replay",
 		},
 		3: {
