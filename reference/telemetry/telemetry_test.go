@@ -69,7 +69,9 @@ func TestPage(t *testing.T) {
 	m.Decided(300, admission.ConcurrencyRejected, time.Microsecond)
 	m.Decided(0, admission.Admitted, time.Second)
 	m.AnonymousDecided(admission.RateRejected, time.Microsecond)
-	m.ConfigurationFailed(policy.Missing)
+	for range 3 {
+		m.ConfigurationFailed(policy.Missing)
+	}
 	m.ConfigurationFailed(policy.Malformed)
 	m.ConfigurationFailed("usr_1") // not one of the reasons: no label of its own
 	m.StoreFailed()
