@@ -25,22 +25,16 @@ func (u *holder) active(now time.Time) []policy.Override {
 // text is not well-formed, is refused (OVR-3); what it replaces stays in the
 // history (OVR-7).
 func (s *Store) SetOverride(_ context.Context, user string, o policy.Override, by account.Note) error {
-	if _, err := policy.ParseValue(o.Dimension, o.Value); err != nil {
-		return fmt.Errorf("%w: %w", account.ErrRefused, err)
-	}
-	if err := by.Check(); err != nil {
+	if err := account.CheckOverride(o, by); err != nil {
 		return err
 	}
 	return s.change(user, func(u *holder, now time.Time) error {
-		if o.Expires = account.StoredInstant(o.Expires); !o.ActiveAt(now) {
-			return fmt.Errorf("%w: the override would have expired already, at %s", account.ErrRefused, o.Expires.Format(time.RFC3339))
-		}
 		return u.override(o, by, now)
 	})
 }
 
-// StoreOverride is SetOverride past every check, as a broken store would hold
-// one (CFG-5).
+// StoreOverride is SetOverride of any text, as a broken store would hold it
+// (CFG-5).
 func (s *Store) StoreOverride(_ context.Context, user string, o policy.Override) error {
 	if err := o.Dimension.Check(); err != nil {
 		return fmt.Errorf("%w: %w", account.ErrRefused, err)
@@ -49,7 +43,6 @@ func (s *Store) StoreOverride(_ context.Context, user string, o policy.Override)
 		return err
 	}
 	return s.change(user, func(u *holder, now time.Time) error {
-		o.Expires = account.StoredInstant(o.Expires)
 		return u.override(o, account.PastChecks(), now)
 	})
 }
@@ -69,6 +62,10 @@ func (s *Store) EndOverride(_ context.Context, user string, d policy.Dimension, 
 }
 
 func (u *holder) override(o policy.Override, by account.Note, now time.Time) error {
+	o, err := account.StoredOverride(o, now)
+	if err != nil {
+		return err
+	}
 	if len(u.history) >= account.MaxOverrides {
 		return fmt.Errorf("%w: %d overrides of user %q", account.ErrFull, account.MaxOverrides, u.id)
 	}
