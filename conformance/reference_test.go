@@ -21,6 +21,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/features"
+	"github.com/invoicespec/brimline/reference/dashboard"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/wiring"
@@ -53,6 +54,9 @@ func newReference(clock control.ClockMode, alter func(*wiring.Parts)) (reference
 		Logger: slog.New(slog.DiscardHandler),
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = 200 * time.Millisecond
+			outlive(p)
+			withPage(p)
+			withInternal(p)
 			if alter != nil {
 				alter(p)
 			}
@@ -73,6 +77,12 @@ func newReference(clock control.ClockMode, alter func(*wiring.Parts)) (reference
 		Credential:    target.Credential{Header: "Authorization", Template: "Bearer {key}"},
 		Operations:    target.Operations{Valid: op, Invalid: &invalid},
 		OutsideQuotas: []string{"/health", "/ready", "/openapi.json"},
+		InternalRoutes: []target.Route{
+			{Method: http.MethodPut, Path: "/internal/billing/users/{user}/overrides/{dimension}", Body: `{"value":50,"reason":"mine","author":"me"}`},
+			{Method: http.MethodDelete, Path: "/internal/billing/users/{user}/overrides/{dimension}", Body: `{"reason":"mine","author":"me"}`},
+			{Method: http.MethodGet, Path: "/internal/billing/users/{user}"},
+			{Method: http.MethodPost, Path: "/internal/capacity/reservations", Body: `{"user":"{user}","id":"one"}`},
+		},
 		Allowances: map[string]target.Allowance{
 			"free":       {RequestsPerMinute: 10, Burst: 10, Concurrency: 2},
 			"starter":    {RequestsPerMinute: 60, Burst: 20, Concurrency: 5},
@@ -80,7 +90,9 @@ func newReference(clock control.ClockMode, alter func(*wiring.Parts)) (reference
 			"pro":        {RequestsPerMinute: 300, Burst: 100, Concurrency: 20},
 			"enterprise": {RequestsPerMinute: 300, Burst: 100, Concurrency: 20},
 		},
-		Can: target.Can{StalledUpload: true},
+		Can: target.Can{StalledUpload: true, Page: &target.Page{
+			Path: dashboard.BillingPath, SignIn: dashboard.SignInPath, Field: dashboard.KeyField, Negotiated: "negotiated",
+		}},
 	}}
 	if clock != "" {
 		r.file.Can.Control = &target.ControlAddress{URL: s.ControlURL()}
@@ -190,7 +202,7 @@ func TestMistakesOfTheSuiteAreErrors(t *testing.T) {
 			require.ErrorContains(t, err, "features/made_up.feature:4")
 		})
 	}
-	_, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: []string{"OVR-1"}})
+	_, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: []string{"GUARD-1"}})
 	require.ErrorIs(t, err, conformance.ErrSelection)
 }
 

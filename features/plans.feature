@@ -68,6 +68,7 @@ Feature: Plans
     Scenario: the cap is there at the boundary
       Given a rested user on the second smallest plan
       When the next larger plan is scheduled for the end of their billing period
+      And they send a valid request
       And they wait until it takes over
       And they send a valid request
       Then their cap is exact

@@ -41,7 +41,7 @@ func (s *Scenario) lookAtPage(ctx context.Context) (err error) {
 var (
 	unseen = regexp.MustCompile(`(?s)<(style|script|head)\b.*?</(style|script|head)>|<!--.*?-->`)
 	tags   = regexp.MustCompile(`(?s)<[^>]*>`)
-	digits = regexp.MustCompile(`(\d)[,.'’   ](\d{3})\b`)
+	digits = regexp.MustCompile(`(\d)[,.'\x{2019}\x{00a0}\x{2009}\x{202f} ](\d{3})\b`)
 )
 
 // text is what a reader sees of a page: no markup, and numbers without the

@@ -156,7 +156,12 @@ func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]e
 			return got, err
 		}
 		got = append(got, e)
-		if rateRejected(e) || e.decidedWrongly() {
+		switch {
+		case unresolved(e) && s.begun: // what the scenario changed has left the user without limits
+			return got, s.broken(e, "status", "an answer that tells of the bucket", statusAndCode(e))
+		case unresolved(e):
+			return got, fmt.Errorf("%w: %s", ErrInconclusive, statusAndCode(e))
+		case rateRejected(e) || e.decidedWrongly():
 			return got, nil
 		}
 	}

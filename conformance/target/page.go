@@ -89,7 +89,7 @@ func (t *Target) InternalRoutes(u *User, d Dimension) []Request {
 	var all []Request
 	names := strings.NewReplacer("{user}", url.PathEscape(u.ID), "{dimension}", string(d))
 	for _, route := range t.file.InternalRoutes {
-		all = append(all, Request{Method: route.Method, Path: names.Replace(route.Path), Body: []byte(route.Body)})
+		all = append(all, Request{Method: route.Method, Path: names.Replace(route.Path), Body: []byte(names.Replace(route.Body))})
 	}
 	return all
 }
