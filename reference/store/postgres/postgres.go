@@ -146,6 +146,8 @@ func (s *Store) now() time.Time { return account.StoredInstant(s.clock.Now()) }
 // prepare makes the statements of the API on a connection, so that each use is one
 // round trip from the first on.
 func prepare(ctx context.Context, c *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
 	for name, text := range statements() {
 		if _, err := c.Prepare(ctx, name, text); err != nil {
 			return err
