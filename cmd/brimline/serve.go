@@ -196,8 +196,11 @@ func targetFile(s *server.Server) target.File {
 		Credential:    target.Credential{Header: "Authorization", Template: "Bearer {key}"},
 		Operations:    target.Operations{Valid: post(sampleInvoice), Invalid: &invalid},
 		OutsideQuotas: []string{"/health", "/ready", "/openapi.json"},
-		Allowances:    map[string]target.Allowance{},
-		Can:           target.Can{StalledUpload: true},
+		InternalRoutes: []target.Route{
+			{Method: http.MethodPut, Path: "/internal/billing/users/{user}/overrides/{dimension}", Body: `{"value":50,"reason":"mine","author":"me"}`},
+		},
+		Allowances: map[string]target.Allowance{},
+		Can:        target.Can{StalledUpload: true},
 	}
 	if url := s.ControlURL(); url != "" {
 		f.Can.Control = &target.ControlAddress{URL: url}
