@@ -23,8 +23,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/invoicespec/brimline/internal/strictyaml"
 )
 
 // Origin is where a value came from, the later ones over the earlier.
@@ -53,7 +51,14 @@ type Setting struct {
 type Settings struct {
 	target any
 	list   []*Setting
-	doc    *strictyaml.Document // nil: no file was read
+	doc    Document // nil: no file was read
+}
+
+// Document is a file that was read: which keys it has, and the error for one
+// whose value makes no sense.
+type Document interface {
+	Has(key string) bool
+	Refuse(key, problem, accepted string) error
 }
 
 // Of lists the settings of the struct that v points to. What is in it now are
@@ -84,12 +89,13 @@ func (s *Settings) add(v reflect.Value, above string) {
 // All is every setting, in the order of the struct.
 func (s *Settings) All() []*Setting { return s.list }
 
-// Load takes the values of a file (empty: none), then those of the environment,
-// then those that flags gave, by key, and checks each.
-func (s *Settings) Load(file string, getenv func(string) string, flags map[string]string) error {
-	if file != "" {
+// Load takes the values of a file, which read (nil: there is none) reads into the
+// struct, then those of the environment, then those that flags gave, by key, and
+// checks each.
+func (s *Settings) Load(read func(v any) (Document, error), getenv func(string) string, flags map[string]string) error {
+	if read != nil {
 		var err error
-		if s.doc, err = strictyaml.Read(file, s.target); err != nil {
+		if s.doc, err = read(s.target); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func (s *Server) close(ctx context.Context) error {
 		s.control.Stop()
 	}
 	var errs []error
-	for _, l := range []*listening{s.api, s.ctl} {
+	for _, l := range []*listening{s.api, s.ctl, s.page} {
 		if l == nil {
 			continue
 		}
@@ -94,10 +94,10 @@ func (s *Server) close(ctx context.Context) error {
 	if !s.quiet(afterCut) {
 		errs = append(errs, errors.New("some work did not end after its request was cut off"))
 	}
-	if s.logFile != nil {
-		errs = append(errs, s.logFile.Close())
-	}
-	return errors.Join(errs...)
+	// What the requests have left in the log gets as long again to be delivered.
+	delivery, end := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
+	defer end()
+	return errors.Join(append(errs, s.backing.close(delivery))...)
 }
 
 // quiet waits until no handler runs any more.

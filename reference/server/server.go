@@ -20,14 +20,14 @@ import (
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/internal/build"
 	"github.com/invoicespec/brimline/reference/account"
-	"github.com/invoicespec/brimline/reference/apilog"
+	"github.com/invoicespec/brimline/reference/anonymous"
+	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/control"
-	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
-	"github.com/invoicespec/brimline/reference/store/memory"
+	"github.com/invoicespec/brimline/reference/telemetry"
 	"github.com/invoicespec/brimline/reference/wiring"
 )
 
@@ -39,13 +39,26 @@ const KeysPerUser = 2
 type Config struct {
 	Listen      string                 // address; required
 	Control     string                 // address of the control protocol; empty: none
-	AllowRemote bool                   // Listen may be beyond loopback; Control, which has no TLS, never
+	Metrics     string                 // address of the page of metrics; empty: none
+	AllowRemote bool                   // Listen and Metrics may be beyond loopback; Control, which has no TLS, never
 	Clock       wire.ClockMode         // empty: real
 	Users       int                    // to start with, per plan
-	APILog      string                 // file that log entries are appended to; empty: none
 	Plans       map[string]policy.Plan // nil: [DefaultPlans]
-	Alter       func(*wiring.Parts)    // makes another server of it; may be nil
-	Logger      *slog.Logger           // nil: nothing is logged
+	Database    *Database              // nil: everything is kept in memory
+	APILog      string                 // file that log entries are appended to; empty: none. Not with Database
+
+	Replicas  int64            // processes that share the limits; 0: 1
+	Storage   string           // where buckets and permits are kept; empty: [StorageLocal]
+	Limits    limiter.Config   // how much the limiter remembers
+	Addresses clientip.Config  // whose request it is
+	Anonymous anonymous.Config // what one address may try at the billing page's sign-in
+
+	OperatorToken string // opens /internal/billing; empty: nobody does
+	CapacityToken string // opens /internal/capacity; empty: nobody does
+	SessionSecret []byte // of the billing page's sessions; nil: they end with the process
+
+	Alter  func(*wiring.Parts) // makes another server of it; may be nil
+	Logger *slog.Logger        // nil: nothing is logged
 }
 
 // User is a user that a server started with.
@@ -57,11 +70,12 @@ type User struct {
 
 // Server is a running server.
 type Server struct {
-	api, ctl  *listening // ctl is nil without control
+	api       *listening
+	ctl, page *listening // nil without control, and without metrics
 	control   *control.Control
 	users     []User
 	plans     map[string]policy.Plan
-	logFile   *apilog.File
+	backing   backing
 	drain     time.Duration
 	abandon   context.CancelFunc // ends the context of every request
 	handlers  atomic.Int64       // running now
@@ -81,33 +95,20 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{plans: cfg.Plans, failed: make(chan error, 2)}
+	s := &Server{plans: cfg.Plans, failed: make(chan error, 3)}
 	if s.plans == nil {
 		s.plans = DefaultPlans()
 	}
-	store := memory.New(s.plans, c)
-	if s.users, err = createUsers(ctx, store, s.plans, cfg.Users); err != nil {
+	if s.backing, err = open(ctx, cfg, c, s.plans, logger); err != nil {
 		return nil, err
 	}
-	var log httpapi.Log = apilog.Discard{}
-	if cfg.APILog != "" {
-		if s.logFile, err = apilog.OpenFile(cfg.APILog); err != nil {
-			return nil, err
-		}
-		log = s.logFile
+	parts, err := s.parts(cfg, c, logger)
+	if err == nil {
+		s.users, err = createUsers(ctx, s.backing, s.plans, cfg.Users)
 	}
-	parts := wiring.Default(wiring.Needs{
-		Clock:    c,
-		Plans:    s.plans,
-		Digest:   store.Digest,
-		Accounts: store,
-		Ledger:   store,
-		Limiter:  limiter.NewLocal(c, limiter.Config{}),
-		Engine:   invoice.Engine{},
-		Log:      log,
-		Logger:   logger,
-		Operator: store,
-	})
+	if err != nil {
+		return nil, errors.Join(err, s.backing.close(ctx))
+	}
 	if cfg.Control != "" {
 		s.control = control.New(control.Config{Server: "brimline " + build.Version(), Clock: c, Mode: cfg.Clock})
 		s.control.Attach(parts)
@@ -119,6 +120,48 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
 	return s, nil
+}
+
+func open(ctx context.Context, cfg Config, c clock.Clock, plans map[string]policy.Plan, logger *slog.Logger) (backing, error) {
+	switch {
+	case cfg.Database == nil:
+		return openMemory(cfg, c, plans)
+	case cfg.APILog != "":
+		return backing{}, errors.New("the API log goes into the database, or into a file: not both")
+	}
+	return openDatabase(ctx, cfg, c, plans, logger)
+}
+
+// parts are those of a server that keeps the contract, metered.
+func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.Parts, error) {
+	limits := newRenewable(func() *limiter.Local { return limiter.NewLocal(c, cfg.Limits) })
+	parts := wiring.Default(wiring.Needs{
+		Clock:    c,
+		Plans:    s.plans,
+		Digest:   s.backing.Digest,
+		Accounts: s.backing,
+		Ledger:   s.backing,
+		Limiter:  limits,
+		Engine:   invoice.Engine{},
+		Log:      s.backing.log,
+		Logger:   logger,
+		Operator: s.backing,
+	})
+	meters := telemetry.Config{Limiter: limits, Logger: logger}
+	if s.backing.spool != nil {
+		meters.Log = s.backing.spool
+	}
+	m := telemetry.New(meters)
+	parts.Meters, parts.Metrics = m, m.Handler()
+	parts.Guards = append(parts.Guards, wiring.Guard{Name: "storage", Check: func() error { return storageFits(cfg.Storage, cfg.Replicas) }})
+	if s.backing.forget != nil {
+		parts.Restart = func(context.Context) error {
+			s.backing.forget()
+			limits.renew()
+			return nil
+		}
+	}
+	return parts, mount(cfg, parts)
 }
 
 // start opens every listener before any request is served.
@@ -141,6 +184,12 @@ func (s *Server) start(ctx context.Context, cfg Config, parts *wiring.Parts, log
 			return fmt.Errorf("control: %w", err)
 		}
 		s.ctl.serve(s.failed)
+	}
+	if cfg.Metrics != "" {
+		if s.page, err = listen(cfg.Metrics, cfg.AllowRemote, newHTTPServer(ctx, s.counted(parts.Metrics), parts.Bounds, logger)); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+		s.page.serve(s.failed)
 	}
 	s.api.serve(s.failed)
 	return nil
@@ -168,7 +217,7 @@ func newClock(mode *wire.ClockMode) (clock.Clock, error) {
 	return nil, fmt.Errorf("clock %q: want %s, %s or %s", *mode, wire.ClockReal, wire.ClockShifted, wire.ClockFrozen)
 }
 
-func createUsers(ctx context.Context, store *memory.Store, plans map[string]policy.Plan, perPlan int) ([]User, error) {
+func createUsers(ctx context.Context, store store, plans map[string]policy.Plan, perPlan int) ([]User, error) {
 	var users []User
 	for _, plan := range sortedNames(plans) {
 		for range perPlan {
@@ -200,6 +249,14 @@ func (s *Server) ControlURL() string {
 		return ""
 	}
 	return s.ctl.url()
+}
+
+// MetricsURL is the base URL of the page of metrics, or empty.
+func (s *Server) MetricsURL() string {
+	if s.page == nil {
+		return ""
+	}
+	return s.page.url()
 }
 
 // ControlToken is the token of the control protocol, or empty. It opens all.

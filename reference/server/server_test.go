@@ -18,7 +18,6 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
-	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/wiring"
 )
@@ -35,10 +34,13 @@ const patience = 10 * time.Second
 type fixture struct {
 	*testing.T
 	*server.Server
-	limiter *limiter.Local
+	limiter inFlight
 	client  *http.Client
 	cutOff  bool // the test has requests cut off when the server stops
 }
+
+// inFlight is what tests ask of the limiter.
+type inFlight interface{ SubjectsInFlight() int }
 
 // start runs a server with control until the test ends.
 func start(t *testing.T, cfg server.Config) *fixture {
@@ -51,7 +53,7 @@ func start(t *testing.T, cfg server.Config) *fixture {
 	cfg.Listen, cfg.Control = "127.0.0.1:0", "127.0.0.1:0"
 	alter := cfg.Alter
 	cfg.Alter = func(p *wiring.Parts) {
-		f.limiter = p.Limiter.(*limiter.Local)
+		f.limiter = p.Limiter.(inFlight)
 		if alter != nil {
 			alter(p)
 		}

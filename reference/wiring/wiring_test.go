@@ -1,6 +1,7 @@
 package wiring_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -29,9 +30,11 @@ func parts(plans map[string]policy.Plan) *wiring.Parts {
 	})
 }
 
-// TestNothingIsMissing: a port that is added is also wired.
+// TestNothingIsMissing: a port that is added is also wired. Who operates and what
+// outlives the process depends on the store.
 func TestNothingIsMissing(t *testing.T) {
 	p := parts(nil)
+	p.Operator, p.Restart = memory.New(nil, clock.NewReal()), func(context.Context) error { return nil }
 	for _, v := range []reflect.Value{reflect.ValueOf(*p), reflect.ValueOf(p.Ports), reflect.ValueOf(p.Bounds)} {
 		for i := range v.NumField() {
 			require.False(t, v.Field(i).IsZero(), "%s.%s", v.Type(), v.Type().Field(i).Name)
