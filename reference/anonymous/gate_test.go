@@ -316,9 +316,9 @@ func TestObserve(t *testing.T) {
 	})
 	attempt(t, g, "a", 1, good)
 	attempt(t, g, "a", 1, good)
-	attempt(t, g, "a", 2, func(context.Context) (account.Record, error) {
+	attempt(t, g, "a", 2, func(ctx context.Context) (account.Record, error) {
 		require.Equal(t, "concurrency 1", noKey(g, "a"))
-		return bad(nil)
+		return bad(ctx)
 	})
 	noKey(g, "a")
 	noKey(g, "a")
