@@ -46,11 +46,10 @@ type moment struct {
 	comes    bool
 }
 
-func (m moment) isOver(instant int64) bool { return m.comes && m.to <= instant }
+func (m moment) hasCome(instant int64) bool { return m.comes && m.to <= instant }
 
-// after reports whether the moment may lie before an instant that it was not
-// certainly over at.
-func (m moment) mayBeBefore(instant int64) bool { return m.comes && m.from <= instant }
+// mayHaveCome reports whether the moment may have come by an instant.
+func (m moment) mayHaveCome(instant int64) bool { return m.comes && m.from <= instant }
 
 // moment reads the target's clock to find a date on our timeline.
 func (t *Target) moment(ctx context.Context, date time.Time) (moment, error) {
@@ -110,11 +109,11 @@ func (t *Target) follow(u *User) {
 func (t *Target) catchUp(u *User, instant int64) {
 	c := &u.changes
 	for d, o := range c.overrides {
-		if o.ends.isOver(instant) {
+		if o.ends.hasCome(instant) {
 			delete(c.overrides, d)
 		}
 	}
-	if c.next != "" && c.boundary.isOver(instant) {
+	if c.next != "" && c.boundary.hasCome(instant) {
 		c.plan, c.next = c.next, ""
 	}
 	t.follow(u)
@@ -136,7 +135,7 @@ func (t *Target) torn(u *User, s oracle.Span) bool {
 	last := s.To
 	found := false
 	look := func(m moment) {
-		if m.mayBeBefore(s.To) {
+		if m.mayHaveCome(s.To) {
 			found, last = true, max(last, m.to)
 		}
 	}
@@ -154,7 +153,7 @@ func (t *Target) torn(u *User, s oracle.Span) bool {
 }
 
 // SchedulePlan lets another plan take over at the end of u's billing period, and
-// returns that boundary.
+// returns that boundary. The oracle follows where the clock can be read.
 func (t *Target) SchedulePlan(ctx context.Context, u *User, plan string) (time.Time, error) {
 	if _, ok := t.Allowance(plan); !ok {
 		return time.Time{}, fmt.Errorf("plan %q has no allowance", plan)
@@ -174,12 +173,21 @@ func (t *Target) SchedulePlan(ctx context.Context, u *User, plan string) (time.T
 	if err != nil {
 		return time.Time{}, fmt.Errorf("control: the end of a billing period: %w", err)
 	}
-	if u.changes.boundary, err = t.moment(ctx, boundary); err != nil {
-		return time.Time{}, err
+	switch {
+	case t.control.has(control.FeatureClock):
+		if u.changes.boundary, err = t.moment(ctx, boundary); err != nil {
+			return time.Time{}, err
+		}
+	case time.Until(boundary) < distant:
+		return time.Time{}, fmt.Errorf("%w: a clock to see the boundary at %s on", ErrUnsupported, p.End)
 	}
 	u.changes.next = plan
 	return boundary, nil
 }
+
+// distant is how far a boundary has to be ahead where nobody can see whether it
+// has come.
+const distant = time.Hour
 
 // Period is u's billing period.
 func (t *Target) Period(ctx context.Context, u *User) (control.Period, error) {
@@ -198,6 +206,7 @@ func (t *Target) EndPeriod(ctx context.Context, u *User) (control.Period, error)
 	if u.changes.next != "" {
 		u.changes.plan, u.changes.next = u.changes.next, ""
 	}
+	u.changes.boundary = moment{}
 	t.follow(u)
 	return p, nil
 }
