@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -140,15 +138,11 @@ func deliverRest(t *testing.T, dir string, pool *pgxpool.Pool) apilog.Stats {
 
 func openPool(t testing.TB, database string) *pgxpool.Pool {
 	t.Helper()
+	_, err := postgres.Migrate(t.Context(), database)
+	require.NoError(t, err)
 	pool, err := pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	db := stdlib.OpenDBFromPool(pool)
-	defer db.Close()
-	migrations, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/postgres/migrations"))
-	require.NoError(t, err)
-	_, err = migrations.Up(t.Context())
-	require.NoError(t, err)
 	return pool
 }
 

@@ -46,6 +46,7 @@ func TestReadLines(t *testing.T) {
 		"no request id":                     {"{}\nnull\n" + b, 9, true, []string{"b"}, 8 + len(b), 2},
 		"empty lines":                       {"\n \r\n" + b, 9, true, []string{"b"}, 4 + len(b), 0},
 		"longer than any written":           {long + b, 9, true, []string{"b"}, len(long + b), 1},
+		"an entry at the end of such a one": {long[:maxLine] + a + b, 9, true, []string{"b"}, maxLine + len(a+b), 1},
 		"longer than any written, no end":   {a + long[:len(long)-1], 9, true, []string{"a"}, len(a+long) - 1, 1},
 		"longer than any written, may grow": {a + long[:len(long)-1], 9, false, []string{"a"}, len(a), 0},
 		"as long as one may be":             {longest(t) + b, 9, true, []string{"a", "b"}, maxLine + len(b), 0},

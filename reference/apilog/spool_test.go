@@ -364,3 +364,18 @@ func TestDirectoryThatIsTakenAway(t *testing.T) {
 		require.Contains(t, sink.times, name)
 	}
 }
+
+// TestPositionOfAnEarlierRun says nothing of the entries of a later one, though
+// both are first in an empty directory.
+func TestPositionOfAnEarlierRun(t *testing.T) {
+	dir := t.TempDir()
+	s := openSpool(t, dir, &table{})
+	write(t, s, "r", 10)
+	require.NoError(t, s.Close(t.Context()))
+	s = openSpool(t, dir, &table{answer: away})
+	names := write(t, s, "later", 20)
+	abandon(t, s)
+	sink := &table{}
+	require.NoError(t, openSpool(t, dir, sink).Close(t.Context()))
+	require.Equal(t, once(names...), sink.times)
+}

@@ -2,18 +2,14 @@ package postgres_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -38,20 +34,13 @@ func logEntry(id string) contract.LogEntry {
 // newLog is a log in a database of its own.
 func newLog(t *testing.T) (postgres.Log, *pgxpool.Pool) {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Database(t))
+	database := pgtest.Database(t)
+	_, err := postgres.Migrate(t.Context(), database)
+	require.NoError(t, err)
+	pool, err := pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	migrations, err := goose.NewProvider(goose.DialectPostgres, openDB(t, pool), os.DirFS("migrations"))
-	require.NoError(t, err)
-	_, err = migrations.Up(t.Context())
-	require.NoError(t, err)
 	return postgres.NewLog(pool), pool
-}
-
-func openDB(t *testing.T, pool *pgxpool.Pool) *sql.DB {
-	db := stdlib.OpenDBFromPool(pool)
-	t.Cleanup(func() { db.Close() })
-	return db
 }
 
 func TestLogGivesBackWhatItTook(t *testing.T) {
