@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/internal/settings"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 )
@@ -50,49 +50,63 @@ const defaultTokenFile = "brimline-control.token"
 
 // serveFlags are what serve was asked for.
 type serveFlags struct {
-	listen, control, clock string
+	config, control, clock string
 	users                  int
-	apiLog, plans          string
 	writeTarget, tokenFile string
 	fault                  faultFlag
-	allowRemote            bool
 	listFaults             bool
+	printConfig            bool
 }
 
 func serveVerb(w world) *cobra.Command {
 	var f serveFlags
+	configured := defaultSettings()
+	names := settings.Of(configured)
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the reference server",
 		Long:  serveHelp,
 		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return serve(c.Context(), f, w) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.listFaults {
+				listFaults(w.stdout)
+				return nil
+			}
+			if err := loadSettings(c, names, f.config, w.getenv); err != nil {
+				return err
+			}
+			if f.printConfig {
+				return names.Print(w.stdout)
+			}
+			cfg, err := configured.config(names)
+			if err != nil {
+				return err
+			}
+			if cfg.Database != nil && !c.Flags().Changed("users") {
+				f.users = 0 // the database has its own
+			}
+			if err := f.complete(&cfg); err != nil {
+				return err
+			}
+			return serve(c.Context(), f, cfg, w)
+		},
 	}
+	addSettings(c, names)
 	flags := c.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDR`ess of the API; port 0 takes a free one")
+	flags.StringVar(&f.config, "config", "", "read settings from `FILE` (YAML)")
+	flags.BoolVar(&f.printConfig, "print-config", false, "print every setting and where it came from, and stop")
 	flags.StringVar(&f.control, "control", "", "`ADDR`ess of the control protocol (default: none)")
 	flags.StringVar(&f.clock, "clock", string(wire.ClockReal), "`KIND` of clock: real, shifted (control moves it) or frozen (only control moves it)")
 	flags.IntVar(&f.users, "users", 20, "`N`umber of users per plan to start with, each with two keys")
-	flags.StringVar(&f.apiLog, "api-log", "", "append the API log to `FILE`, one JSON object a line")
-	flags.StringVar(&f.plans, "plans", "", "read the plan table from `FILE` (YAML)")
 	flags.StringVar(&f.writeTarget, "write-target", "", "write a target file for the other verbs to `FILE`, and keys and token beside it")
 	flags.StringVar(&f.tokenFile, "control-token-file", "", "write the control token to `FILE`, readable by its owner alone")
 	flags.Var(&f.fault, "fault", "be wrong on purpose, in the way called `NAME`")
 	flags.BoolVar(&f.listFaults, "list-faults", false, "list what --fault accepts and stop")
-	flags.BoolVar(&f.allowRemote, "allow-remote", false, "let other machines reach the API; there is no TLS")
 	return c
 }
 
 // serve runs until ctx is done.
-func serve(ctx context.Context, f serveFlags, w world) error {
-	if f.listFaults {
-		listFaults(w.stdout)
-		return nil
-	}
-	cfg, err := f.config()
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error {
 	if f.control != "" && f.writeTarget == "" && f.tokenFile == "" {
 		f.tokenFile = defaultTokenFile
 	}
@@ -124,31 +138,18 @@ func serve(ctx context.Context, f serveFlags, w world) error {
 	}
 }
 
-// config checks the flags.
-func (f serveFlags) config() (server.Config, error) {
-	cfg := server.Config{
-		Listen:      f.listen,
-		Control:     f.control,
-		AllowRemote: f.allowRemote,
-		Clock:       wire.ClockMode(f.clock),
-		Users:       f.users,
-		APILog:      f.apiLog,
-	}
+// complete checks the flags and adds what they say to the settings.
+func (f serveFlags) complete(cfg *server.Config) error {
+	cfg.Control, cfg.Clock, cfg.Users = f.control, wire.ClockMode(f.clock), f.users
 	switch {
 	case f.users < 0 || f.users > maxUsersPerPlan:
-		return cfg, fmt.Errorf("--users %d: want 0 to %d", f.users, maxUsersPerPlan)
+		return fmt.Errorf("--users %d: want 0 to %d", f.users, maxUsersPerPlan)
 	case f.control == "" && f.tokenFile != "":
-		return cfg, errors.New("--control-token-file needs --control")
+		return errors.New("--control-token-file needs --control")
 	case f.users == 0 && f.writeTarget != "" && f.control == "":
-		return cfg, errors.New("--write-target needs users or --control: a target without either cannot be asked anything")
+		return errors.New("--write-target needs users or --control: a target without either cannot be asked anything")
 	}
-	if f.plans != "" {
-		var err error
-		if cfg.Plans, err = server.ReadPlans(f.plans); err != nil {
-			return cfg, err
-		}
-	}
-	return cfg, f.applyFault(&cfg)
+	return f.applyFault(cfg)
 }
 
 // leaveFiles writes what was asked for. The token file comes first, so that
@@ -169,20 +170,6 @@ func (f serveFlags) leaveFiles(s *server.Server) error {
 		}
 	}
 	return target.Write(f.writeTarget, targetFile(s), keys, target.NewSecret(s.ControlToken()))
-}
-
-// writeSecret writes a file for its owner alone, also where one was there that
-// others could read.
-func writeSecret(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = file.Chmod(0o600)
-	if err == nil {
-		_, err = file.WriteString(text + "\n")
-	}
-	return errors.Join(err, file.Close())
 }
 
 // targetFile describes a server to the verbs that judge one.

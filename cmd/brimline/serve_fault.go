@@ -24,7 +24,7 @@ func (f *faultFlag) Set(name string) (err error) {
 // applyFault makes the server that cfg describes a wrong one, if that is asked
 // for. Nobody but who started it may meet one.
 func (f serveFlags) applyFault(cfg *server.Config) error {
-	if f.fault.Apply != nil && f.allowRemote {
+	if f.fault.Apply != nil && cfg.AllowRemote {
 		return errors.New("--fault and --allow-remote exclude each other: a server that is wrong on purpose stays on loopback")
 	}
 	cfg.Alter = f.fault.Apply
