@@ -48,8 +48,11 @@ var (
 // separators of their thousands.
 func text(page string) string {
 	page = tags.ReplaceAllString(unseen.ReplaceAllString(page, " "), " ")
-	page = html.UnescapeString(page)
-	return digits.ReplaceAllString(strings.Join(strings.Fields(page), " "), "$1$2")
+	page = strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+	for digits.MatchString(page) { // one match may begin where another ends
+		page = digits.ReplaceAllString(page, "$1$2")
+	}
+	return page
 }
 
 func (s *Scenario) pageShowsValues() error {

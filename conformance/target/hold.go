@@ -320,9 +320,13 @@ func (h *Held) Await(ctx context.Context) Exchange {
 	switch {
 	case h.place == PlaceAuthentication: // only now the bucket was asked
 		e.Span.From = max(h.released, e.Span.From)
-		if e.Err != nil {
+		h.t.catchUp(h.user, e.Span.From)
+		switch {
+		case h.t.torn(h.user, e.Span):
+			e.Err = cmp.Or(e.Err, ErrTorn)
+		case e.Err != nil:
 			h.user.Bucket.Lose(e.Span)
-		} else {
+		default:
 			e.Findings = h.user.Bucket.Judge(e.Answer, e.Span)
 		}
 	case e.Err == nil:

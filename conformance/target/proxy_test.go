@@ -2,6 +2,7 @@ package target_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -29,6 +30,8 @@ func proxy(t *testing.T, url string, alter func(path, body string) string) strin
 			panic(http.ErrAbortHandler)
 		}
 		text := alter(r.URL.Path, string(body))
+		maps.Copy(w.Header(), resp.Header)
+		w.Header().Del("Content-Length")
 		w.WriteHeader(resp.StatusCode)
 		io.WriteString(w, text)
 	}))

@@ -117,6 +117,11 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"no operations":       {"max-operations: 1000", "max-operations: 0", false},
 		"no token file":       {", token-file: control.token", "", false},
 		"a header":            {`body: "{}"`, `body: "{}", headers: { X-A: b }`, true},
+		"a route":             {"limits:", "internal-routes: [{ method: PUT, path: \"/x/{user}\", body: x }]\nlimits:", true},
+		"a route in lower":    {"limits:", "internal-routes: [{ method: put, path: /x }]\nlimits:", false},
+		"a route's status":    {"limits:", "internal-routes: [{ method: PUT, path: /x, expect: 401 }]\nlimits:", false},
+		"a page":              {"limits:", "  page: { path: /b, sign-in: /s, field: key, negotiated: own }\nlimits:", true},
+		"a page without word": {"limits:", "  page: { path: /b, sign-in: /s, field: key }\nlimits:", false},
 		"a number for a body": {`body: "{}"`, `body: 5`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
