@@ -132,3 +132,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestScalarIsWhatIsSpelled(t *testing.T) {
+	for text, want := range map[string]string{
+		`7`: "7", `1e99`: "1e99", `-0.50`: "-0.50", `"7"`: `"7"`, `null`: "null", `true`: "true", `""`: `""`,
+	} {
+		var got string
+		require.NoError(t, strictjson.Parse([]byte(text), strictjson.Scalar(&got, 8)), text)
+		require.Equal(t, want, got)
+	}
+	for text, want := range map[string]string{
+		`[7]`: "want a single value", `{}`: "want a single value", `"0123456"`: "longer than 8 bytes", ``: "ends too early",
+	} {
+		var got string
+		require.EqualError(t, strictjson.Parse([]byte(text), strictjson.Scalar(&got, 8)), map[bool]string{true: "the JSON text " + want, false: want}[text == ""])
+		require.Empty(t, got)
+	}
+}
