@@ -75,3 +75,15 @@ func TestKnownOfOne(t *testing.T) {
 	require.Equal(t, 2, k.size())
 	require.True(t, k.has(account.Digest{4}, 0))
 }
+
+// What is too old is not kept in memory for ever, however little comes after it.
+func TestKnownDropsTheOld(t *testing.T) {
+	k := newKnown(1000, time.Hour)
+	for b := range byte(100) {
+		k.add(account.Digest{b}, 0)
+	}
+	hour := bucket.Instant(time.Hour / time.Microsecond)
+	k.add(account.Digest{100}, hour)
+	k.add(account.Digest{100}, 2*hour)
+	require.Equal(t, 1, k.size())
+}

@@ -98,5 +98,5 @@ func (p *pools) attempt(pool string, take func(bucket.State, bucket.Instant) (bu
 	return nil
 }
 
-// seconds rounds microseconds up; a retry is never due now.
-func seconds(micros int64) int64 { return max(1, (micros+999_999)/1_000_000) }
+// seconds rounds microseconds up, so that the shortest wait is one second.
+func seconds(micros int64) int64 { return (micros + 999_999) / 1_000_000 }

@@ -141,11 +141,9 @@ func lastComma(list string) int {
 				return i
 			}
 		case '"':
-			escapes := len(list[:i]) - len(strings.TrimRight(list[:i], `\`))
-			if escapes%2 == 0 {
+			if escapes := i - len(strings.TrimRight(list[:i], `\`)); escapes%2 == 0 {
 				inside = !inside
 			}
-			i -= escapes
 		}
 	}
 	return -1

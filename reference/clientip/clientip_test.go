@@ -158,6 +158,7 @@ func TestForwarded(t *testing.T) {
 		{"escapes without end", []string{`for=203.0.113.5, for="` + strings.Repeat(`\1`, 5000) + `"`}, "203.0.113.5"},
 		{"unknown and hidden", []string{"for=203.0.113.5, for=unknown, for=_hidden, for=unknown:abc"}, "203.0.113.5"},
 		{"a comma in quotes", []string{`for=203.0.113.5;host="a,for=198.51.100.1"`}, "203.0.113.5"},
+		{"an element in quotes, such as a host that the client chose", []string{`for=203.0.113.5;host="a,for=198.51.100.1,b"`}, "203.0.113.5"},
 		{"a semicolon in quotes", []string{`host="a;for=198.51.100.1;x";for=203.0.113.5`}, "203.0.113.5"},
 		{"an escaped quote in quotes", []string{`for=203.0.113.5;host="a\",for=198.51.100.1"`}, "203.0.113.5"},
 		{"an escaped backslash in quotes", []string{`for=203.0.113.5;host="a\\", for=10.0.0.2`}, "203.0.113.5"},

@@ -24,7 +24,7 @@ func FuzzForgedLeft(f *testing.F) {
 		clientip.XForwardedFor: {"203.0.113.5", "203.0.113.5:80, unknown, 10.0.0.2", `"203.0.113.5", [2001:db8:ffff::1]:80`},
 		clientip.Forwarded: {
 			"for=203.0.113.5", `for="203.0.113.5:80";by="[2001:db8:ffff::1]", for=10.0.0.2`,
-			`host="a,b\"c\\";for=203.0.113.5, for=unknown, for="[2001:db8:ffff::1]:80"`,
+			`host="a,for=198.51.100.1,b\"c\\";for=203.0.113.5, for=unknown, for="[2001:db8:ffff::1]:80"`,
 		},
 		clientip.XRealIP: {"203.0.113.5", "203.0.113.5:80"},
 	}
