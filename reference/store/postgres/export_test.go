@@ -4,11 +4,18 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Traced is cfg with a tracer of the API's own queries.
 func (cfg Config) Traced(t pgx.QueryTracer) Config {
 	cfg.tracer = t
+	return cfg
+}
+
+// Dialing is cfg with another way to reach the database.
+func (cfg Config) Dialing(dial pgconn.DialFunc) Config {
+	cfg.dial = dial
 	return cfg
 }
 

@@ -53,6 +53,7 @@ type Config struct {
 	Patience  time.Duration // longest that a call of the API waits for the database, in all; 0: [DefaultPatience]
 
 	tracer pgx.QueryTracer
+	dial   pgconn.DialFunc // nil: the usual
 }
 
 // Store is the store. Make one with [Open].
@@ -84,6 +85,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	pool.ConnConfig.ConnectTimeout = connectPatience
+	if cfg.dial != nil {
+		pool.ConnConfig.DialFunc = cfg.dial
+	}
 	logs := pool.Copy()
 	logs.MaxConns = logConnections
 	pool.ConnConfig.Tracer = cfg.tracer
