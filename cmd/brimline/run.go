@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +76,18 @@ func run(ctx context.Context, args []string, w world) int {
 		code, err = v.code, v.err
 	}
 	if err != nil {
-		fmt.Fprintf(w.stderr, "brimline: %v\n", err)
+		fmt.Fprintf(w.stderr, "brimline: %s\n", oneLine(err))
 	}
 	return code
+}
+
+// oneLine is an error in one line, whatever it is made of.
+func oneLine(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }

@@ -11,5 +11,6 @@ func verbs(w world) []*cobra.Command {
 		replayVerb(w),
 		reportVerb(w),
 		demoVerb(w),
+		adminVerb(w),
 	}
 }
