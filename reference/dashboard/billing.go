@@ -81,9 +81,10 @@ var limitWords = map[policy.Dimension][2]string{
 }
 
 func show(b account.Billing, eff policy.Effective, now time.Time) billingView {
-	v := billingView{Plan: eff.Plan, Operations: operations(b, b.Plans[eff.Plan].Operations)}
-	if s := b.Subscription; s.Scheduled != "" && now.Before(s.Boundary) {
-		v.Next, v.NextFrom = s.Scheduled, stamp(s.Boundary)
+	sub := b.Subscription
+	v := billingView{Plan: eff.Plan, Operations: operations(b, b.Plans[sub.PlanAt(now)].Operations)}
+	if sub.Scheduled != "" && now.Before(sub.Boundary) {
+		v.Next, v.NextFrom = b.Plans[sub.Scheduled].Name, stamp(sub.Boundary)
 	}
 	for _, d := range policy.Dimensions() {
 		l := limitView{Name: limitWords[d][0], Note: limitWords[d][1], Own: eff.Negotiated[d]}
@@ -105,12 +106,13 @@ func show(b account.Billing, eff policy.Effective, now time.Time) billingView {
 	return v
 }
 
-// operations says how many were used of how many: the plan's, or more where a
-// user can use more than is left of those.
+// operations says how many were used of how many: all that a user has, which can
+// be more or less than the plan gives. Where nothing is left and more was used
+// than the plan gives, it is the plan's.
 func operations(b account.Billing, plan int64) operationsView {
-	v := operationsView{Used: b.Used, Of: plan, Left: b.Left, From: stamp(b.Period.Start), To: stamp(b.Period.End)}
-	if b.Left > 0 {
-		v.Of = max(v.Of, b.Used+b.Left)
+	v := operationsView{Used: b.Used, Of: b.Used + b.Left, Left: b.Left, From: stamp(b.Period.Start), To: stamp(b.Period.End)}
+	if b.Left == 0 {
+		v.Of = min(v.Of, plan)
 	}
 	return v
 }

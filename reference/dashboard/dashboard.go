@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/policy"
 )
@@ -46,10 +47,12 @@ type Accounts interface {
 }
 
 // Gate holds attempts to sign in to a policy by client address, before anything
-// is done for them (ANON-1, ANON-6). Where it lets one in, done must be called
-// once; where it does not, retryAfter says when it may.
+// is done for them (ANON-1, ANON-6). [*anonymous.Gate] is one; the page needs a
+// pool of its own, so one that no other route shares. What it refuses is an
+// [anonymous.Rejection].
 type Gate interface {
-	Enter(r *http.Request) (done func(authenticated bool), retryAfter time.Duration, ok bool)
+	Authenticate(ctx context.Context, pool string, key account.Digest, lookup anonymous.Lookup) (account.Record, error)
+	NoKey(pool string) error
 }
 
 // Ports is all that the page is built from. Every field is required.
@@ -59,7 +62,8 @@ type Ports struct {
 	Accounts Accounts
 	Resolve  func(account.Record, time.Time) (policy.Effective, error)
 	Gate     Gate
-	Secret   []byte // of the sessions, at least [MinSecretBytes]; another one ends them all
+	Pool     func(*http.Request) string // of the client's address, as the gate names it
+	Secret   []byte                     // of the sessions, at least [MinSecretBytes]; another one ends them all
 	Logger   *slog.Logger
 }
 

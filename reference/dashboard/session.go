@@ -72,8 +72,12 @@ func (s sessions) of(r *http.Request) (account.Digest, bool) {
 	return account.Digest(value), true
 }
 
-// end takes the session from the browser.
-func (s sessions) end(w http.ResponseWriter, r *http.Request) { http.SetCookie(w, cookie(r, "", -1)) }
+// end takes the session from the browser. The cookie is written over and left to
+// expire: a browser that keeps pages alive for the way back drops them for a
+// cookie that changed, but (Chromium 156) not for one that was removed.
+func (s sessions) end(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, cookie(r, "ended", int(time.Minute/time.Second)))
+}
 
 func cookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{

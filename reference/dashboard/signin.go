@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/anonymous"
 )
 
 // Bounds of a posted form.
@@ -41,49 +42,55 @@ func (h *page) signIn(w http.ResponseWriter, r *http.Request) {
 		h.notice(w, unreadable())
 		return
 	}
-	done, retryAfter, ok := h.Gate.Enter(r)
-	if !ok {
-		seconds := max(1, int64((retryAfter+time.Second-1)/time.Second))
-		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-		h.notice(w, tooMany(seconds))
-		return
-	}
-	authenticated := false
-	defer func() { done(authenticated) }()
-
-	d, err := h.authenticate(r.Context(), r.PostForm[KeyField])
+	digest, err := h.authenticate(r)
+	var rejected anonymous.Rejection
 	switch {
+	case errors.As(err, &rejected):
+		w.Header().Set("Retry-After", strconv.FormatInt(rejected.RetryAfter, 10))
+		h.notice(w, tooMany(rejected.RetryAfter))
+		return
 	case errors.Is(err, account.ErrUnknownKey):
 		h.write(w, http.StatusUnprocessableEntity, view{Title: "Not signed in", SignIn: &signInView{Refused: true}})
 		return
-	case err != nil:
-		h.Logger.Error("no answer for a sign-in", "error", err)
-		h.notice(w, away())
-		return
+	case err == nil:
+		err = h.sessions.begin(w, r, digest)
 	}
-	authenticated = true
-	if err := h.sessions.begin(w, r, d); err != nil {
-		h.Logger.Error("no session for a sign-in", "error", err)
+	if err != nil {
+		h.Logger.Error("no answer for a sign-in", "error", err)
 		h.notice(w, away())
 		return
 	}
 	http.Redirect(w, r, BillingPath, http.StatusSeeOther)
 }
 
-// authenticate is the digest of the one key in a form, if a user has it.
-func (h *page) authenticate(ctx context.Context, fields []string) (account.Digest, error) {
-	if len(fields) != 1 {
+// authenticate is the digest of the one key in a form, if a user has it and the
+// gate lets it be looked up.
+func (h *page) authenticate(r *http.Request) (account.Digest, error) {
+	pool := h.Pool(r)
+	key, ok := posted(r.PostForm[KeyField])
+	if !ok {
+		if err := h.Gate.NoKey(pool); err != nil {
+			return account.Digest{}, err
+		}
 		return account.Digest{}, account.ErrUnknownKey
+	}
+	digest := h.Digest(key)
+	_, err := h.Gate.Authenticate(r.Context(), pool, digest, func(ctx context.Context) (account.Record, error) {
+		ctx, cancel := context.WithTimeout(ctx, storeTime)
+		defer cancel()
+		return h.Accounts.Lookup(ctx, digest)
+	})
+	return digest, err
+}
+
+// posted is the key in a form that has exactly one, with the blanks that come of
+// copying it.
+func posted(fields []string) (account.Key, bool) {
+	if len(fields) != 1 {
+		return account.Key{}, false
 	}
 	key, err := account.ParseKey(strings.TrimSpace(fields[0]))
-	if err != nil {
-		return account.Digest{}, account.ErrUnknownKey
-	}
-	d := h.Digest(key)
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	_, err = h.Accounts.Lookup(ctx, d)
-	return d, err
+	return key, err == nil
 }
 
 func (h *page) signOut(w http.ResponseWriter, r *http.Request) {
