@@ -159,6 +159,14 @@ Feature: Overrides
         | larger  |
         | smaller |
 
+    Scenario: one that is written again as it is keeps it
+      Given a rested user on the smallest plan
+      When their burst is raised by an override
+      And they spend half of their burst
+      And their burst override is written again as it is
+      And they send requests until the first rejection
+      Then the share that was left was admitted
+
     Scenario: one that is ended keeps it
       Given a rested user on the smallest plan
       When their burst is raised by an override

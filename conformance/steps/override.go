@@ -26,6 +26,7 @@ func (s *Scenario) overrides() []sentence {
 		}},
 		{when, `^their (rate|burst|cap) override is replaced by a (larger|smaller) one$`, s.replaceOverride},
 		{when, `^their (rate|burst|cap) override is replaced by a larger one that expires$`, s.replaceByOneThatExpires},
+		{when, `^their (rate|burst|cap) override is written again as it is$`, s.writeOverrideAgain},
 		{when, `^their (rate|burst|cap) override is ended$`, s.endOverride},
 		{when, `^they wait until just before it (?:expires|takes over)$`, s.waitUntilJustBefore},
 		{when, `^they wait until it (?:expires|takes over)$`, s.waitUntilItHappens},
@@ -95,6 +96,12 @@ func (s *Scenario) overrideThatExpires(ctx context.Context, which string) error 
 func (s *Scenario) replaceOverride(ctx context.Context, which, size string) error {
 	how := map[string]string{"larger": "raised", "smaller": "lowered"}[size]
 	return s.override(ctx, which, how, target.Override{Reason: ownReason, Author: ownAuthor})
+}
+
+func (s *Scenario) writeOverrideAgain(ctx context.Context, which string) error {
+	u, d := s.user(), dimensionOf(which)
+	s.begin()
+	return asSetup(s.SetOverride(ctx, u.User, d, target.Override{Value: d.Of(u.Bucket.Allowance())}))
 }
 
 func (s *Scenario) replaceByOneThatExpires(ctx context.Context, which string) error {

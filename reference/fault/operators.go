@@ -192,6 +192,29 @@ func (s noticingStore) SetOperations(ctx context.Context, user string, left int6
 	return s.Operator.SetOperations(ctx, user, left)
 }
 
+// onOverride calls f when an override is written that is in force already.
+func onOverride(f func(user string)) alteration {
+	return operating(func(s wiring.Operator) wiring.Operator { return repeatedStore{s, f} })
+}
+
+type repeatedStore struct {
+	wiring.Operator
+	noticed func(user string)
+}
+
+func (s repeatedStore) SetOverride(ctx context.Context, user string, o policy.Override, by account.Note) error {
+	b, err := s.Operator.Billing(ctx, user)
+	if err != nil {
+		return err
+	}
+	for _, old := range b.Overrides {
+		if old.Dimension == o.Dimension && old.Value == o.Value {
+			s.noticed(user)
+		}
+	}
+	return s.Operator.SetOverride(ctx, user, o, by)
+}
+
 type endlessStore struct{ wiring.Operator }
 
 func (s endlessStore) EndPeriod(ctx context.Context, user string) (account.Period, error) {

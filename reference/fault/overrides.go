@@ -55,6 +55,13 @@ func overrideFaults() []Fault {
 		{"expiry-resets-full", "OVR-5", "an override of the burst that expires leaves a full bucket",
 			negotiating(func(before, now bool) bool { return before && !now }, full)},
 
+		{"override-again-fills", "OVR-5", "an override that is written again as it is fills the bucket", func(p *wiring.Parts) {
+			l := limits(p)
+			onOverride(func(user string) {
+				l.buckets.Update(user, func(s bucket.State) bucket.State { s.Level = full(s, s.Burst); return s })
+			})(p)
+		}},
+
 		{"overrides-stack", "OVR-7", "an override that ends gives way to the one that it had replaced", overridesStack()},
 
 		{"override-enterprise-only", "OVR-8", "an override has an effect on Enterprise alone",

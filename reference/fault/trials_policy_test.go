@@ -116,6 +116,8 @@ func overrideTrials() map[string]trial {
 		"override-end-keeps-tokens": {ended, "4", "9"},
 		"expiry-resets-full":        {ended, "4", "9"},
 
+		"override-again-fills": {half(func(u *user) { u.overrides("burst", 20) }), "9", "19"},
+
 		"overrides-stack": {of("free", func(u *user) string {
 			u.overrides("burst", 20)
 			u.spends(1).overrides("burst", 40)
