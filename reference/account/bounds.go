@@ -22,6 +22,9 @@ func StoredInstant(t time.Time) time.Time { return t.UTC().Truncate(time.Microse
 // CheckOverride refuses, with [ErrRefused], what must not be set: a value that is
 // no whole number in range (OVR-3), or a note that does not say who and why.
 func CheckOverride(o policy.Override, by Note) error {
+	if len(o.Value) > MaxStoredBytes {
+		return fmt.Errorf("%w: %s of %d bytes", ErrRefused, o.Dimension, len(o.Value))
+	}
 	if _, err := policy.ParseValue(o.Dimension, o.Value); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

@@ -2,9 +2,14 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/invoicespec/brimline/reference/account"
 )
 
 // Traced is cfg with a tracer of the API's own queries.
@@ -36,6 +41,28 @@ func (s *Store) Warm(ctx context.Context, n int) error {
 		defer c.Release()
 	}
 	return nil
+}
+
+// Explain is how the database carries out a lookup, with what it counted.
+func (s *Store) Explain(ctx context.Context, d account.Digest) (string, error) {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.Release()
+	handle := strconv.FormatInt(handleOf(d), 10)
+	rows, err := c.Query(ctx, "explain (analyze, buffers) execute lookup("+handle+", '"+s.now().Format(time.RFC3339Nano)+"')", pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return "", err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return strings.Join(lines, "\n"), err
+}
+
+// Floor asks the database for nothing, in a prepared statement.
+func (s *Store) Floor(ctx context.Context) error {
+	var one int
+	return s.pool.QueryRow(ctx, "select 1").Scan(&one)
 }
 
 // Connections is how many connections of the API there are, and how many of them

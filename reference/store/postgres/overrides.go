@@ -42,7 +42,9 @@ select pg_get_constraintdef(oid) from pg_constraint
 where conrelid = 'rate_override'::regclass and conname = 'override_value'`).Scan(&constraint); err != nil {
 			return err
 		}
-		if err := execute(ctx, tx, stmt(`alter table rate_override drop constraint override_value`)); err != nil {
+		if err := execute(ctx, tx,
+			stmt(`set local lock_timeout = '1s'`), // lookups queue behind whoever waits for this lock
+			stmt(`alter table rate_override drop constraint override_value`)); err != nil {
 			return err
 		}
 		if err := replace(ctx, tx, who, o, account.PastChecks()); err != nil {

@@ -88,6 +88,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.dial != nil {
 		pool.ConnConfig.DialFunc = cfg.dial
 	}
+	if params := pool.ConnConfig.RuntimeParams; params["application_name"] == "" {
+		params["application_name"] = "brimline"
+	}
 	logs := pool.Copy()
 	logs.MaxConns = logConnections
 	pool.ConnConfig.Tracer = cfg.tracer
@@ -114,16 +117,26 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// ready reports whether the database answers and has its tables.
+// ready reports whether the database answers, has its tables, and was written to
+// under the same secret: under another one every key would be unknown. The first
+// to open it decides which that is.
 func (s *Store) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, operatorPatience)
-	defer cancel()
-	err := s.pool.Ping(ctx)
+	probe := s.digester.Of(account.Key{})
+	var same bool
+	err := s.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `insert into key_secret (probe) values ($1) on conflict do nothing`, probe[:]); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `select probe = $1 from key_secret`, probe[:]).Scan(&same)
+	})
 	if isCode(err, "42P01", "42703", "42883") { // no such table, column or function
 		return fmt.Errorf("the database has no schema, or an older one: migrate it: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("the database does not answer: %w", err)
+	}
+	if !same {
+		return errors.New("the key secret is not the one that the keys in this database were made with")
 	}
 	return nil
 }
@@ -152,6 +165,12 @@ func (s *Store) now() time.Time { return account.StoredInstant(s.clock.Now()) }
 func prepare(ctx context.Context, c *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
+	// A plan that was made while a table was small, or anew for each request, would
+	// be another one: everything here is found by its key, in an index.
+	if _, err := c.Exec(ctx, `select set_config('plan_cache_mode', 'force_generic_plan', false),
+		set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false)`); err != nil {
+		return err
+	}
 	for name, text := range statements() {
 		if _, err := c.Prepare(ctx, name, text); err != nil {
 			return err

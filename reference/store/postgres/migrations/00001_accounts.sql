@@ -7,6 +7,12 @@ create table account (
     primary key (id) include (anchor)
 );
 
+-- What the secret of all digests makes of an empty text, to notice another one.
+create table key_secret (
+    probe  bytea not null,
+    single boolean primary key default true check (single)
+);
+
 -- Entitlements are text that nothing checks: the contract says what happens when
 -- one is missing (null) or broken (CFG-1). Several plans can have one name: a
 -- user may be on a variant of a plan, whose owner that user is.
@@ -176,5 +182,5 @@ create trigger keep_history before update or delete on rate_override for each ro
 create trigger keep_history_whole before truncate on rate_override for each statement execute function keep_history();
 
 -- +goose Down
-drop table reservation, usage, rate_override, subscription, plan, api_key, account;
+drop table reservation, usage, rate_override, subscription, plan, api_key, key_secret, account;
 drop function billing_period, operations_left, operations_free, notify_user, notify_all, keep_history;
