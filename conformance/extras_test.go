@@ -2,12 +2,6 @@ package conformance_test
 
 import (
 	"context"
-	"crypto/rand"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,10 +12,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/reference/account"
-	"github.com/invoicespec/brimline/reference/anonymous"
-	"github.com/invoicespec/brimline/reference/dashboard"
 	"github.com/invoicespec/brimline/reference/limiter"
-	"github.com/invoicespec/brimline/reference/operator"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/wiring"
 	"github.com/invoicespec/brimline/reports/record"
@@ -61,49 +52,6 @@ func (r *replaced) Release(ctx context.Context, subject, id string) error {
 	return r.now().Release(ctx, subject, id)
 }
 
-// withInternal puts the operator's routes beside the API.
-func withInternal(p *wiring.Parts) {
-	p.Outside[operator.Prefix+"/"] = operator.Handler(operator.Config{
-		Accounts: p.Operator, Ledger: p.Ledger, Clock: p.Clock, Resolve: p.Resolve,
-		BillingToken: rand.Text(), CapacityToken: rand.Text(),
-	})
-}
-
-// withPage puts the billing page beside the API.
-func withPage(p *wiring.Parts) {
-	secret := make([]byte, dashboard.MinSecretBytes)
-	rand.Read(secret)
-	h, err := dashboard.New(dashboard.Ports{
-		Clock: p.Clock, Digest: p.Digest, Accounts: billed{p}, Gate: openGate{}, Secret: secret, Logger: slog.New(slog.DiscardHandler),
-		Pool:    func(*http.Request) string { return "" },
-		Resolve: func(rec account.Record, now time.Time) (policy.Effective, error) { return p.Resolve(rec, now) },
-	})
-	if err != nil {
-		panic(err) // the secret is long enough
-	}
-	for _, path := range dashboard.Paths() {
-		p.Outside[path] = h
-	}
-}
-
-type billed struct{ p *wiring.Parts }
-
-func (b billed) Lookup(ctx context.Context, key account.Digest) (account.Record, error) {
-	return b.p.Accounts.Lookup(ctx, key)
-}
-
-func (b billed) Billing(ctx context.Context, user string) (account.Billing, error) {
-	return b.p.Operator.Billing(ctx, user)
-}
-
-type openGate struct{}
-
-func (openGate) Authenticate(ctx context.Context, _ string, _ account.Digest, lookup anonymous.Lookup) (account.Record, error) {
-	return lookup(ctx)
-}
-
-func (openGate) NoKey(string) error { return nil }
-
 // verdictOf is a clause's verdict on an altered server.
 func verdictOf(t *testing.T, clause string, alter func(*wiring.Parts)) record.Verdict {
 	t.Helper()
@@ -115,58 +63,6 @@ func verdictOf(t *testing.T, clause string, alter func(*wiring.Parts)) record.Ve
 		}
 	}
 	return ""
-}
-
-// rewriting changes the source of the billing page, by the note that its user's
-// overrides came with.
-func rewriting(change func(page string, by account.Note) string) func(*wiring.Parts) {
-	return func(p *wiring.Parts) {
-		notes := &noted{Operator: p.Operator}
-		p.Operator = notes
-		inner := p.Outside[dashboard.BillingPath]
-		p.Outside[dashboard.BillingPath] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rec := httptest.NewRecorder()
-			inner.ServeHTTP(rec, r)
-			for name, lines := range rec.Header() {
-				w.Header()[name] = lines
-			}
-			w.Header().Del("Content-Length")
-			w.WriteHeader(rec.Code)
-			io.WriteString(w, change(rec.Body.String(), notes.by))
-		})
-	}
-}
-
-type noted struct {
-	wiring.Operator
-	by account.Note
-}
-
-func (n *noted) SetOverride(ctx context.Context, user string, o policy.Override, by account.Note) error {
-	n.by = by
-	return n.Operator.SetOverride(ctx, user, o, by)
-}
-
-func TestABillingPageThatIsWrong(t *testing.T) {
-	require.Equal(t, record.Pass, verdictOf(t, "BILL-1", nil))
-	for name, change := range map[string]func(page string, by account.Note) string{
-		"shows the plan's rate":  func(page string, _ account.Note) string { return strings.ReplaceAll(page, "883", "10") },
-		"shows the plan's burst": func(page string, _ account.Note) string { return strings.ReplaceAll(page, "977", "10") },
-		"shows the plan's cap":   func(page string, _ account.Note) string { return strings.ReplaceAll(page, "769", "2") },
-		"tells no value from another": func(page string, _ account.Note) string {
-			return strings.ReplaceAll(page, "negotiated", "plan default")
-		},
-		"calls all negotiated": func(page string, _ account.Note) string {
-			return strings.ReplaceAll(page, "plan default", "negotiated")
-		},
-		"shows the reason": func(page string, by account.Note) string { return page + by.Reason },
-		"hides the author": func(page string, by account.Note) string { return page + "<!-- " + by.Author + " -->" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.Equal(t, record.Fail, verdictOf(t, "BILL-1", rewriting(change)))
-		})
-	}
 }
 
 func TestARestartThatForgets(t *testing.T) {

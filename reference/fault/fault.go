@@ -47,6 +47,7 @@ func Tables() []Table {
 		{"Plans and plan changes", slices.Concat(changeFaults(), scheduleFaults(), operatedFaults())},
 		{"Overrides", slices.Concat(overrideFaults(), boundaryFaults())},
 		{"Configuration failures", configurationFaults()},
+		{"Billing page", pageFaults()},
 		{"Side effects", slices.Concat(sideEffectFaults(), capacityFaults())},
 	}
 }

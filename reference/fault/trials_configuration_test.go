@@ -130,3 +130,30 @@ func capacityTrials() map[string]trial {
 		}), "431 false", "431 true"},
 	}
 }
+
+func pageTrials() map[string]trial {
+	// shows is which of some texts the page of a user with a burst of 977 holds.
+	shows := func(change func(*user), texts ...string) func(*site) string {
+		return of("free", func(u *user) string {
+			u.control(http.MethodPut, "/users/"+u.ID+"/overrides/burst", wire.Override{Value: 977, Reason: "a-contract", Author: "kim-lee"}, nil)
+			change(u)
+			in := u.send(ask{path: "/dashboard/sign-in", body: "key=" + u.Keys[0], header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}, "")
+			cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+			page := u.send(ask{method: http.MethodGet, path: "/dashboard/billing", header: http.Header{"Cookie": {cookie}}}, "")
+			seen := []string{fmt.Sprint(page.status)}
+			for _, text := range texts {
+				seen = append(seen, fmt.Sprint(strings.Count(page.text, text)))
+			}
+			return strings.Join(seen, " ")
+		})
+	}
+	asIs := func(*user) {}
+	return map[string]trial{
+		"page-shows-plan-values":      {shows(asIs, ">977<", ">negotiated<"), "200 1 1", "200 0 0"},
+		"page-hides-negotiation":      {shows(asIs, ">977<", ">negotiated<"), "200 1 1", "200 1 0"},
+		"page-calls-all-negotiated":   {shows(asIs, ">977<", ">negotiated<"), "200 1 1", "200 1 3"},
+		"page-keeps-ended-value":      {shows(func(u *user) { u.ends("burst") }, ">977<", ">negotiated<"), "200 0 0", "200 1 1"},
+		"page-shows-reason":           {shows(asIs, "a-contract", "kim-lee"), "200 0 0", "200 1 0"},
+		"page-hides-author-in-source": {shows(asIs, "a-contract", "kim-lee"), "200 0 0", "200 0 1"},
+	}
+}

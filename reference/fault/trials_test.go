@@ -23,7 +23,7 @@ func trials() map[string]trial {
 	for _, some := range []map[string]trial{
 		scopeTrials(), accessTrials(), bucketTrials(), fieldTrials(), errorTrials(),
 		poolTrials(), concurrencyTrials(), permitTrials(), changeTrials(), sideEffectTrials(),
-		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(),
+		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(), pageTrials(),
 	} {
 		maps.Copy(all, some)
 	}
