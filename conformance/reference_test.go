@@ -42,20 +42,24 @@ type reference struct {
 // start starts the reference on loopback; no clock means no control either.
 func start(t testing.TB, clock control.ClockMode, alter func(*wiring.Parts)) reference {
 	t.Helper()
-	r, err := newReference(clock, alter)
+	r, err := newReference(clock, nil, alter)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	return r
 }
 
-func newReference(clock control.ClockMode, alter func(*wiring.Parts)) (reference, error) {
+// newReference is start without a test, on a database unless that is nil.
+func newReference(clock control.ClockMode, db *server.Database, alter func(*wiring.Parts)) (reference, error) {
 	cfg := server.Config{
+		Database: db,
 		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: clock, Users: 20,
 		OperatorToken: "the-operators-own", CapacityToken: "the-services-own",
 		Logger: slog.New(slog.DiscardHandler),
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = 200 * time.Millisecond
-			outlive(p)
+			if db == nil {
+				outlive(p)
+			}
 			if alter != nil {
 				alter(p)
 			}
@@ -332,7 +336,7 @@ func openFault(ctx context.Context, name string) (*target.Target, func() error, 
 		}
 		alter = f.Apply
 	}
-	r, err := newReference(control.ClockFrozen, alter)
+	r, err := newReference(control.ClockFrozen, nil, alter)
 	if err != nil {
 		return nil, nil, err
 	}
