@@ -47,7 +47,7 @@ func TestOutages(t *testing.T) {
 			require.Eventually(t, func() bool { return s.Flushes() == 2 }, 30*time.Second, time.Millisecond)
 			require.Eventually(t, func() bool { return works(keys[0]) }, 30*time.Second, time.Millisecond)
 			outage.begin(t)
-			for range 20 { // more than there are connections
+			for range 6 { // more than there are connections
 				require.True(t, works(keys[0]), "what is kept is served")
 				require.False(t, works(keys[1]))
 				err := s.Reserve(ctx, alice, "a")

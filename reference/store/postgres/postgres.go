@@ -7,7 +7,8 @@
 // seconds; whatever changes is seen at once where it was changed, and elsewhere as
 // soon as the database has told, see [Config.TTL]. Every instant comes from the
 // server's clock. With the database away or hanging no call of the API takes
-// longer than [Config.Patience]; what an operator does may take longer.
+// longer than [Config.Patience]; one that is busy is given more time, and so is
+// what an operator does.
 package postgres
 
 import (
@@ -50,7 +51,7 @@ type Config struct {
 	Logger    *slog.Logger
 	TTL       time.Duration // longest that a looked-up policy is used; 0: [DefaultTTL]
 	CacheSize int           // most keys whose policies are kept; 0: [DefaultCacheSize]
-	Patience  time.Duration // longest that a call of the API waits for the database, in all; 0: [DefaultPatience]
+	Patience  time.Duration // longest that a call of the API waits for a database that answers nobody; 0: [DefaultPatience]
 
 	tracer pgx.QueryTracer
 	dial   pgconn.DialFunc // nil: the usual
@@ -64,6 +65,7 @@ type Store struct {
 	digester account.Digester
 	logger   *slog.Logger
 	patience time.Duration
+	pulse    *pulse
 	cache    *cache
 	charges  charges
 
@@ -78,6 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		digester: cfg.Digester,
 		logger:   cfg.Logger,
 		patience: orElse(cfg.Patience, DefaultPatience),
+		pulse:    newPulse(),
 		cache:    newCache(orElse(cfg.CacheSize, DefaultCacheSize), orElse(cfg.TTL, DefaultTTL)),
 	}
 	pool, err := pgxpool.ParseConfig(cfg.URL)
@@ -177,20 +180,6 @@ func prepare(ctx context.Context, c *pgx.Conn) error {
 		}
 	}
 	return nil
-}
-
-// promptly does something for a request. A client that leaves breaks no
-// connection: what was begun is ended, or given up after so long. It may be done
-// a second time, if the connection turned out to be a broken one.
-func (s *Store) promptly(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
-	defer cancel()
-	err := do(ctx)
-	if isSevered(err) && ctx.Err() == nil {
-		s.pool.Reset()
-		err = do(ctx)
-	}
-	return err
 }
 
 // isSevered tells a connection that has ended from a database that has answered,
