@@ -59,8 +59,15 @@ func checkVerb(w world) *cobra.Command {
   brimline check --clauses RATE-1,HDR-5
   brimline check --target staging.yaml --plan
   brimline check --self-test`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return check(c.Context(), f, w) },
+		Args: noArguments("a target file goes behind --target"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, pair := range [][]string{{"list", "plan", "self-test"}, {"self-test", "target"}, {"list", "target"}, {"list", "out"}, {"plan", "out"}, {"self-test", "out"}} {
+				if err := exclusive(c, pair...); err != nil {
+					return err
+				}
+			}
+			return check(c.Context(), f, w)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.target, "target", "", "judge the deployment that `FILE` describes (default: the reference inside this program)")
@@ -71,8 +78,6 @@ func checkVerb(w world) *cobra.Command {
 	flags.BoolVar(&f.selfTest, "self-test", false, "run the suite against servers that are wrong on purpose, and say which it notices")
 	flags.BoolVar(&f.strict, "strict", false, "what the contract leaves open counts like the rest")
 	flags.BoolVar(&f.asJSON, "json", false, "print the result as one JSON object")
-	c.MarkFlagsMutuallyExclusive("list", "plan", "self-test")
-	c.MarkFlagsMutuallyExclusive("target", "self-test")
 	return c
 }
 

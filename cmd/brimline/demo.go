@@ -44,7 +44,7 @@ func demoVerb(w world) *cobra.Command {
 		Use:   "demo",
 		Short: "Take the tour: from contract to decision in a minute",
 		Long:  demoHelp,
-		Args:  cobra.NoArgs,
+		Args:  noArguments("its files go where --out says"),
 		RunE:  func(c *cobra.Command, _ []string) error { return tour{out, examples.Load, w}.take(c.Context()) },
 	}
 	c.Flags().StringVar(&out, "out", "demo-out", "write into `DIR`")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
@@ -17,8 +18,12 @@ func (f *faultFlag) String() string { return f.Name }
 func (f *faultFlag) Type() string   { return "string" }
 
 func (f *faultFlag) Set(name string) (err error) {
-	f.Fault, err = fault.ByName(name)
-	return err
+	if f.Fault, err = fault.ByName(name); err != nil {
+		// Where no name is near, the error lists them all: too many for a line.
+		problem, _, _ := strings.Cut(err.Error(), ": there are ")
+		return fmt.Errorf("%s; --list-faults shows them all", problem)
+	}
+	return nil
 }
 
 // applyFault makes the server that cfg describes a wrong one, if that is asked

@@ -31,8 +31,9 @@ func TestServeFaultRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a mistyped fault": {[]string{"--fault", "cost-to"}, `unknown fault "cost-to": did you mean cost-two?`},
-		"no fault at all":  {[]string{"--fault", ""}, `unknown fault "": there are limits-off, `},
+		"a mistyped fault": {[]string{"--fault", "cost-to"}, `unknown fault "cost-to": did you mean cost-two?; --list-faults shows them all`},
+		"no fault at all":  {[]string{"--fault", ""}, `unknown fault ""; --list-faults shows them all`},
+		"nothing alike":    {[]string{"--fault", "nope"}, `unknown fault "nope"; --list-faults shows them all`},
 		"other machines":   {[]string{"--fault", "cost-two", "--allow-remote"}, "stays on loopback"},
 		"another address":  {[]string{"--fault", "cost-two", "--listen", "0.0.0.0:0"}, "not a loopback address"},
 	} {
