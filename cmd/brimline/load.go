@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -19,10 +21,6 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/render"
 )
-
-// mostOwnDrops is the share of requests that this machine may fail to send
-// before a run says nothing: one in so many.
-const mostOwnDrops = 20
 
 const loadHelp = `Load sends the traffic of a scenario file to a target and leaves DIR/run.json:
 what every plan's users met, which of their 429s were due, and how long answers
@@ -45,15 +43,16 @@ Load only goes to this machine, unless --allow-host names the host.
 
 Exit code 0: it was measured, whatever came out; an early end and undue 429s are
 results. 2: usage, bad input, too few users, a target whose clock stands still, or
-a run is in DIR already. 3: it could not be told: the target is away, no answer
-came, or this machine was too slow to send more than one request in 20.`
+a run is in DIR already. 3: it could not be told: the target is away, on some plan
+nothing was admitted or most requests got no answer, or this machine was too slow
+to send more than one request in 20.`
 
 // loadFlags are what load was asked for.
 type loadFlags struct {
 	scenario   string
 	target     string
 	out        string
-	allowHosts []string
+	allowHosts hosts
 }
 
 func loadVerb(w world) *cobra.Command {
@@ -79,7 +78,7 @@ func loadVerb(w world) *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.target, "target", "", "the target `FILE`")
 	flags.StringVar(&f.out, "out", "", "leave run.json in `DIR`, which holds no other run")
-	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "`HOST` beyond this machine that may be loaded; may be given again")
+	flags.Var(&f.allowHosts, "allow-host", "`HOST` beyond this machine that may be loaded; may be given again")
 	return c
 }
 
@@ -170,7 +169,7 @@ func (f loadFlags) allowed(file target.File) error {
 			return fmt.Errorf("%s: %w", f.target, err)
 		}
 		host := u.Hostname()
-		if a, err := netip.ParseAddr(host); host == "localhost" || err == nil && a.Unmap().IsLoopback() || slices.Contains(f.allowHosts, host) {
+		if a, err := netip.ParseAddr(host); host == "localhost" || err == nil && a.Unmap().IsLoopback() || f.allowHosts.have(host) {
 			continue
 		}
 		return fmt.Errorf("%s: %s is not this machine; say --allow-host %s if you may load it", f.target, host, host)
@@ -192,23 +191,36 @@ func (f loadFlags) finish(r record.Run, w world) error {
 		return err
 	}
 	fmt.Fprintf(w.stdout, "\nrun: %s\n", filepath.Join(f.out, record.RunFile))
-	var offered, own, sent, unanswered int64
-	for _, p := range r.Plans {
-		offered += p.Offered
-		own += p.Dropped - p.DroppedBusy
-		sent += p.Sent
-		for _, c := range p.TransportErrors {
-			unanswered += c.N
-		}
+	if len(r.Untold) == 0 {
+		return nil
 	}
-	switch {
-	case sent == unanswered:
-		return exitWith(exitCannotTell, fmt.Errorf("of %d requests none was answered", sent))
-	case own*mostOwnDrops > offered:
-		return exitWith(exitCannotTell, fmt.Errorf("this machine was too slow: it failed to send %d of %d requests in time, so the run says nothing of the target", own, offered))
+	var doubts []string
+	for _, d := range r.Untold {
+		doubts = append(doubts, render.LoadDoubt(d))
 	}
+	return exitWith(exitCannotTell, errors.New(strings.Join(doubts, "; ")))
+}
+
+// hosts is a flag: names of hosts, one at a time.
+type hosts []string
+
+func (h *hosts) Set(text string) error {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
+	}
+	if _, err := netip.ParseAddr(text); err != nil && (text == "" || strings.ContainsFunc(text, odd)) {
+		return errors.New("accepted: the name or address of a host, such as staging.invoices.example, without scheme, port and path")
+	}
+	*h = append(*h, text)
 	return nil
 }
+
+func (h hosts) have(host string) bool {
+	return slices.ContainsFunc(h, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+func (h *hosts) String() string { return strings.Join(*h, ",") }
+func (h *hosts) Type() string   { return "HOST" }
 
 func scenarioRecord(s traffic.Scenario, members []traffic.Member) record.RunScenario {
 	r := record.RunScenario{DurationMS: s.Duration.Milliseconds(), Seed: s.Seed}

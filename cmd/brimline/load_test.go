@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +96,7 @@ func TestLoad(t *testing.T) {
 	code, out, errs := site.load(t.Context(), t, shortLoad)
 	requireMeasured(t, code, errs)
 	require.Regexp(t, `(?m)^2\.0 s against 127\.0\.0\.1:\d+, seed 7: \d+ sent of \d+ due`, out)
-	require.Regexp(t, `(?m)^  free +5 +\d+ +\d+ +\d+ +0 +0 +\d`, out)
+	require.Regexp(t, `(?m)^  free +5 +\d+ +\d+ +\d+ +0 +[0–] +\d`, out)
 	require.Contains(t, out, "what limits this\n  - 429s are judged by")
 	require.Contains(t, out, "run: "+filepath.Join(site.dir, "run", "run.json"))
 	require.NotContains(t, out, "!!", "the reference is right")
@@ -201,8 +204,11 @@ func TestLoadIsRefused(t *testing.T) {
 		"more than it's worth": {frugal, shortLoad, nil, exitUsage, "operations may be charged, limits.max-operations of " + frugal.target + " is 100"},
 		"nobody listens":       {away, shortLoad, nil, exitCannotTell, "the target is away"},
 		"no such target":       {site, shortLoad, []string{"--target", "gone.yaml"}, exitUsage, "gone.yaml: no such file"},
-		"no target":            {site, shortLoad, []string{"--target", ""}, exitUsage, "load needs --target FILE"},
-		"no folder":            {site, shortLoad, []string{"--out", ""}, exitUsage, "load needs --out DIR"},
+		"no target":            {site, shortLoad, []string{"--target", ""}, exitUsage, "--target is empty: give it a value, or leave it out"},
+		"no folder":            {site, shortLoad, []string{"--out", ""}, exitUsage, "--out is empty: give it a value, or leave it out"},
+		"a host with a scheme": {site, shortLoad, []string{"--allow-host", "http://a/"}, exitUsage, `"http://a/" for "--allow-host" flag: accepted: the name or address of a host`},
+		"a host with a port":   {site, shortLoad, []string{"--allow-host", "a:80"}, exitUsage, "without scheme, port and path"},
+		"a host that is lost":  {site, shortLoad, []string{"--allow-host", ""}, exitUsage, "accepted: the name or address of a host"},
 		"two scenarios":        {site, shortLoad, []string{"more.yaml"}, exitUsage, "load needs one scenario file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,58 +222,68 @@ func TestLoadIsRefused(t *testing.T) {
 	}
 }
 
-// TestLoadThatTellsNothing: it leaves its record and says so by its exit code.
+// TestLoadThatTellsNothing: it leaves its record, says so loudly and by its exit
+// code, and the record says it too.
 func TestLoadThatTellsNothing(t *testing.T) {
-	slots := func(s record.Slots) record.RunPlan { return record.RunPlan{Plan: "free", Slots: s} }
-	fill := func(p record.RunPlan) record.RunPlan {
-		p.Planned = p.Offered
-		p.Latency = []record.RunLatency{{FromSend: record.Quantiles{Count: p.Sent}}}
-		return p
+	status := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+		}
 	}
+	var calls atomic.Int64
 	for name, c := range map[string]struct {
-		plan record.RunPlan
-		code int
-		want string
+		answer http.HandlerFunc
+		why    string
 	}{
-		"no answer": {func() record.RunPlan {
-			p := slots(record.Slots{Offered: 3, Sent: 3})
-			p.TransportErrors = []record.Count{{Name: "timeout", N: 3}}
-			return p
-		}(), exitCannotTell, "of 3 requests none was answered"},
-		"this machine was late": {func() record.RunPlan {
-			p := slots(record.Slots{Offered: 100, Sent: 94, Dropped: 6})
-			p.Admitted = 94
-			return p
-		}(), exitCannotTell, "this machine was too slow: it failed to send 6 of 100 requests in time"},
-		"a little late": {func() record.RunPlan {
-			p := slots(record.Slots{Offered: 100, Sent: 95, Dropped: 5})
-			p.Admitted = 95
-			return p
-		}(), exitHolds, ""},
-		"the target was slow": {func() record.RunPlan {
-			p := slots(record.Slots{Offered: 100, Sent: 50, Dropped: 50, DroppedBusy: 50})
-			p.Admitted = 50
-			return p
-		}(), exitHolds, ""},
+		"a wrong path": {status(404, ""), `free: none of \d+ requests was admitted`},
+		"a redirect":   {status(302, ""), `free: none of \d+ requests was admitted`},
+		"only 429s":    {status(429, "{}"), `free: none of \d+ requests was admitted`},
+		"a target that dies": {func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) > 3 {
+				panic(http.ErrAbortHandler)
+			}
+		}, `free: [\d,]+ of [\d,]+ requests got no whole answer`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := fill(c.plan)
-			p.Users = 1
-			r := record.Run{Schema: record.RunSchema, Plans: []record.RunPlan{p}, Users: []record.RunUser{{Plan: "free", Sent: p.Sent, Admitted: p.Admitted}}}
-			var out bytes.Buffer
-			dir := t.TempDir()
-			err := loadFlags{out: dir}.finish(r, world{stdout: &out})
-			require.FileExists(t, filepath.Join(dir, record.RunFile))
-			if c.code == exitHolds {
-				require.NoError(t, err)
-				return
-			}
-			v := (*verdict)(nil)
-			require.ErrorAs(t, err, &v)
-			require.Equal(t, c.code, v.code)
-			require.ErrorContains(t, err, c.want)
+			mux := http.NewServeMux()
+			mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+			mux.HandleFunc("POST /", c.answer)
+			stub := httptest.NewServer(mux)
+			defer stub.Close()
+			site := openLoadSite(t, server.Config{Users: 2}, func(f *target.File) { f.BaseURLs = []string{stub.URL} })
+			code, out, errs := site.load(t.Context(), t, "duration: 1s\npopulations:\n  - { plan: free, users: 2, arrival: constant, rate: 600, on-429: ignore }\n")
+			require.Equal(t, exitCannotTell, code)
+			require.Regexp(t, `(?m)^!! `+c.why+": the run says nothing of this plan$", out)
+			require.Regexp(t, `(?m)^brimline: `+c.why, errs)
+			r := site.record(t)
+			require.Len(t, r.Untold, 1)
+			require.Equal(t, "free", r.Untold[0].Plan)
+			require.Equal(t, r.Doubts(), r.Untold)
+			require.Positive(t, r.Plans[0].Sent)
 		})
 	}
+}
+
+// TestLoadOfRejectionsWithoutACause: nothing reads as cleared that was not judged.
+func TestLoadOfRejectionsWithoutACause(t *testing.T) {
+	var calls atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) > 5 {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	stub := httptest.NewServer(mux)
+	defer stub.Close()
+	site := openLoadSite(t, server.Config{Users: 1}, func(f *target.File) { f.BaseURLs = []string{stub.URL} })
+	code, out, errs := site.load(t.Context(), t, "duration: 1s\npopulations:\n  - { plan: free, users: 1, arrival: constant, rate: 1200, on-429: ignore }\n")
+	requireMeasured(t, code, errs)
+	require.Regexp(t, `(?m)^  free +1 +\d+ +\d+ +– +– +– `, out)
+	require.Regexp(t, `(?m)^!! free: without an errorCode that names a known cause, so not judged: (\d+) of \d+ 429s$`, out)
+	require.EqualValues(t, 1, site.record(t).Plans[0].UsersAffected)
 }
 
 func TestLoadProgress(t *testing.T) {

@@ -163,7 +163,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	if err := a.Meter.Fill(&r, end); err != nil {
 		return record.Run{}, err
 	}
-	r.Limits = a.Meter.Limits(r)
+	r.Limits, r.Untold = a.Meter.Limits(r), r.Doubts()
 	return r, nil
 }
 

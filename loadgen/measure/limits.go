@@ -33,14 +33,11 @@ func (m *Meter) Limits(r record.Run) []string {
 		all.DroppedBusy += p.DroppedBusy
 		all.RateJudged = all.RateJudged.Plus(p.RateJudged)
 		all.ConcurrencyJudged = all.ConcurrencyJudged.Plus(p.ConcurrencyJudged)
-		all.RejectedAnonymous += p.RejectedAnonymous
+		unnamed, anonymous := p.Unjudged()
+		unknown += unnamed
+		all.RejectedAnonymous += anonymous
 		for _, c := range p.TransportErrors {
 			lost += c.N
-		}
-		for _, c := range p.OtherStatuses {
-			if c.Name == "429" {
-				unknown += c.N
-			}
 		}
 	}
 	strangers := int64(0)

@@ -12,6 +12,7 @@
 package measure
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
@@ -170,6 +171,7 @@ func (m *Meter) Answered(a Answer) {
 		p.refuse(u, a.Sent)
 	case record.OutcomeRejectedAnonymous:
 		p.RejectedAnonymous++
+		u.RejectedOtherwise++
 		p.refuse(u, a.Sent)
 	case record.OutcomeUnauthenticated:
 		p.Unauthenticated++
@@ -177,6 +179,10 @@ func (m *Meter) Answered(a Answer) {
 		p.ConfigUnavailable++
 	case record.OutcomeOtherStatus:
 		p.statuses[a.Status]++
+		if a.Status == http.StatusTooManyRequests {
+			u.RejectedOtherwise++
+			p.refuse(u, a.Sent)
+		}
 	default:
 		p.errors[a.Error]++
 	}

@@ -253,3 +253,20 @@ func FuzzClassify(f *testing.F) {
 		}
 	})
 }
+
+// 429s that nobody can judge hit users all the same.
+func TestRejectionsThatAreNotJudged(t *testing.T) {
+	m := measure.NewMeter(subjects(3, "free", "free"), func() time.Duration { return 0 })
+	m.Answered(measure.Answer{User: 0, Outcome: record.OutcomeOtherStatus, Status: 429, Attempts: 1})
+	m.Answered(measure.Answer{User: 0, Outcome: record.OutcomeOtherStatus, Status: 404, Attempts: 1})
+	m.Answered(measure.Answer{User: 1, Outcome: record.OutcomeRejectedAnonymous, Attempts: 1})
+	for range 3 {
+		m.Unsent(0)
+	}
+	r := record.Run{Schema: record.RunSchema}
+	require.NoError(t, m.Fill(&r, time.Second))
+	require.EqualValues(t, 2, r.Plans[0].UsersAffected)
+	require.EqualValues(t, 1, r.Users[0].RejectedOtherwise)
+	require.EqualValues(t, 1, r.Users[1].RejectedOtherwise)
+	require.NoError(t, r.Check())
+}

@@ -21,6 +21,7 @@ type Run struct {
 	Users       []RunUser   `json:"users"` // in the scenario's order
 	Generator   Generator   `json:"generator"`
 	Limits      []string    `json:"limits"` // what limits the claims above, a sentence each
+	Untold      []RunDoubt  `json:"untold"` // why plans, or all of it, tell nothing of the target; empty: they do
 }
 
 // RunScenario is the scenario as it was read.
@@ -169,7 +170,8 @@ type RunUser struct {
 	Admitted            int64  `json:"admitted"`
 	RejectedRate        int64  `json:"rejected_rate"`
 	RejectedConcurrency int64  `json:"rejected_concurrency"`
-	Undue               int64  `json:"undue"` // of both kinds
+	RejectedOtherwise   int64  `json:"rejected_otherwise"` // 429s that could not be judged: no known cause, or no RateLimit headers
+	Undue               int64  `json:"undue"`              // of both kinds
 	Missing             int64  `json:"missing"`
 	LongestWaitMS       int64  `json:"longest_wait_ms"` // from a 429, the first after an admission, to the next admission or the end
 }

@@ -79,19 +79,13 @@ func ReadRun(dir string) (Run, error) {
 	return r, nil
 }
 
-// ParseRun reads the text of a run, and refuses it like [ReadRun].
-func ParseRun(data []byte) (Run, error) {
-	var r Run
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Run{}, err
-	}
-	return r, r.Check()
-}
-
 // Check says which figures do not add up.
 func (r Run) Check() error {
 	if r.Schema != RunSchema {
 		return fmt.Errorf("schema is %q, want %q", r.Schema, RunSchema)
+	}
+	if len(r.Plans) == 0 {
+		return errors.New("no plan is in it")
 	}
 	users := map[string]*RunPlan{} // by plan: what the users have in sum
 	for _, u := range r.Users {
@@ -105,6 +99,7 @@ func (r Run) Check() error {
 		p.Admitted += u.Admitted
 		p.RejectedRate += u.RejectedRate
 		p.RejectedConcurrency += u.RejectedConcurrency
+		p.RejectedAnonymous += u.RejectedOtherwise
 		p.Missing += u.Missing
 		p.RateJudged.Undue += u.Undue
 	}
@@ -125,14 +120,9 @@ func (r Run) Check() error {
 }
 
 func (p RunPlan) check(users RunPlan) error {
-	sum := func(list []Count) (n int64) {
-		for _, c := range list {
-			n += c.N
-		}
-		return n
-	}
 	answers := p.Admitted + p.RejectedRate + p.RejectedConcurrency + p.RejectedAnonymous + p.Unauthenticated +
 		p.ConfigUnavailable + sum(p.OtherStatuses) + sum(p.TransportErrors)
+	unnamed, anonymous := p.Unjudged()
 	timed := int64(0)
 	for _, l := range p.Latency {
 		timed += l.FromSend.Count
@@ -152,6 +142,7 @@ func (p RunPlan) check(users RunPlan) error {
 		{"admitted and admitted users' requests", p.Admitted, users.Admitted},
 		{"rejected_rate and that of users", p.RejectedRate, users.RejectedRate},
 		{"rejected_concurrency and that of users", p.RejectedConcurrency, users.RejectedConcurrency},
+		{"429s that could not be judged and those of users", unnamed + anonymous, users.RejectedAnonymous},
 		{"undue and that of users", p.RateJudged.Undue + p.ConcurrencyJudged.Undue, users.RateJudged.Undue},
 		{"missing and that of users", p.Missing, users.Missing},
 	} {

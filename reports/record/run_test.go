@@ -47,11 +47,12 @@ func exampleRun() record.Run {
 			},
 		}},
 		Users: []record.RunUser{
-			{User: "free-001", Plan: "free", Sent: 15, Admitted: 5, RejectedRate: 3, RejectedConcurrency: 2, Undue: 1, Missing: 1, LongestWaitMS: 17},
+			{User: "free-001", Plan: "free", Sent: 15, Admitted: 5, RejectedRate: 3, RejectedConcurrency: 2, RejectedOtherwise: 1, Undue: 1, Missing: 1, LongestWaitMS: 17},
 			{User: "free-002", Plan: "free"},
 		},
 		Generator: record.Generator{Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2},
 		Limits:    []string{"a sentence"},
+		Untold:    []record.RunDoubt{{Plan: "free", Why: "a reason"}},
 	}
 }
 
@@ -172,16 +173,18 @@ func TestRunThatDoesNotAddUp(t *testing.T) {
 		"schema is":                      func(r *record.Run) { r.Schema = "brimline.run/0" },
 		"planned and what became of it":  func(r *record.Run) { r.Plans[0].Unsent++ },
 		"offered and what became of it":  func(r *record.Run) { r.Plans[0].HeldOff++ },
-		"sent and answers":               func(r *record.Run) { r.Plans[0].OtherStatuses = nil },
-		"sent and latencies":             func(r *record.Run) { r.Plans[0].Latency = nil },
+		"sent and answers":               func(r *record.Run) { r.Plans[0].OtherStatuses = []record.Count{} },
+		"sent and latencies":             func(r *record.Run) { r.Plans[0].Latency = []record.RunLatency{} },
 		"rejected_rate and its judgment": func(r *record.Run) { r.Plans[0].RateJudged.Due = 0 },
 		"rejected_concurrency and its":   func(r *record.Run) { r.Plans[0].ConcurrencyJudged.Undecided = 0 },
 		"users and users listed":         func(r *record.Run) { r.Users = r.Users[:1] },
 		"admitted and admitted":          func(r *record.Run) { r.Users[1].Admitted = 1 },
 		"undue and that of users":        func(r *record.Run) { r.Users[0].Undue = 0 },
 		"missing and that of users":      func(r *record.Run) { r.Users[0].Missing = 0 },
-		"users are on plans":             func(r *record.Run) { r.Plans = nil },
-		"lists of different lengths":     func(r *record.Run) { r.Plans[0].PerSecond.Sent = nil },
+		"users are on plans":             func(r *record.Run) { r.Users = append(r.Users, record.RunUser{Plan: "pro"}) },
+		"lists of different lengths":     func(r *record.Run) { r.Plans[0].PerSecond.Sent = []int64{} },
+		"429s that could not be judged":  func(r *record.Run) { r.Users[0].RejectedOtherwise = 0 },
+		"no plan is in it":               func(r *record.Run) { r.Plans, r.Users = []record.RunPlan{}, []record.RunUser{} },
 		"a count is negative":            func(r *record.Run) { r.Plans[0].PerSecond.Sent[0] = -1 },
 	} {
 		t.Run(want, func(t *testing.T) {

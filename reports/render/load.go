@@ -23,6 +23,9 @@ func Load(w io.Writer, r record.Run) error {
 	b.WriteString(LoadTable(r.Plans))
 	b.WriteString("  p50 and p99 are of admitted requests, from when they were due\n")
 	var findings, rest []string
+	for _, d := range r.Untold {
+		findings = append(findings, "!! "+LoadDoubt(d))
+	}
 	for _, p := range r.Plans {
 		findings = append(findings, loadFindings(p)...)
 		if others := loadRest(p); len(others) > 0 {
@@ -72,11 +75,8 @@ func LoadTable(plans []record.RunPlan) string {
 				admitted = l.FromDue
 			}
 		}
-		row := []string{plainText(p.Plan)}
-		for _, n := range []int64{p.Users, p.Sent, p.Admitted, p.RejectedRate, p.RejectedConcurrency, p.RateJudged.Undue + p.ConcurrencyJudged.Undue} {
-			row = append(row, figure.Grouped(n))
-		}
-		rows = append(rows, append(row, waited(admitted, admitted.P50US), waited(admitted, admitted.P99US)))
+		row := []string{plainText(p.Plan), figure.Grouped(p.Users), figure.Grouped(p.Sent), figure.Grouped(p.Admitted)}
+		rows = append(rows, append(append(row, refusals(p)...), waited(admitted, admitted.P50US), waited(admitted, admitted.P99US)))
 	}
 	longest := 0
 	for _, row := range rows {
@@ -88,6 +88,30 @@ func LoadTable(plans []record.RunPlan) string {
 	var b strings.Builder
 	writeColumns(&b, rows)
 	return b.String()
+}
+
+// refusals are a plan's 429s by cause and how many were undue: a dash instead of
+// a zero where 429s came that could not be sorted so.
+func refusals(p record.RunPlan) []string {
+	unnamed, anonymous := p.Unjudged()
+	unsorted := unnamed+anonymous > 0
+	cell := func(n int64, untold bool) string {
+		if n == 0 && untold {
+			return "–"
+		}
+		return figure.Grouped(n)
+	}
+	judged := p.RateJudged.Plus(p.ConcurrencyJudged)
+	untold := unsorted || judged.Due == 0 && (p.RejectedRate+p.RejectedConcurrency > 0 || p.Sent > 0 && p.Admitted == 0)
+	return []string{cell(p.RejectedRate, unsorted), cell(p.RejectedConcurrency, unsorted), cell(judged.Undue, untold)}
+}
+
+// LoadDoubt says why a run, or a plan of it, tells nothing.
+func LoadDoubt(d record.RunDoubt) string {
+	if d.Plan == "" {
+		return plainText(d.Why) + ": the run says nothing of the target"
+	}
+	return plainText(d.Plan) + ": " + plainText(d.Why) + ": the run says nothing of this plan"
 }
 
 // waited is a time in the unit that suits it; of nothing it is a dash.
@@ -115,6 +139,10 @@ func loadFindings(p record.RunPlan) []string {
 	say(p.RateJudged.Undue, p.RejectedRate, "refused though a token was there", "rate 429s")
 	say(p.ConcurrencyJudged.Undue, p.RejectedConcurrency, "refused though a place was free", "concurrency 429s")
 	say(p.Missing, p.Sent-p.RejectedRate, "let through though no token was there", "requests that passed the rate limit")
+	unnamed, anonymous := p.Unjudged()
+	all := p.RejectedRate + p.RejectedConcurrency + unnamed + anonymous
+	say(unnamed, all, "without an errorCode that names a known cause, so not judged", "429s")
+	say(anonymous, all, "without RateLimit headers, as before authentication, so not judged", "429s")
 	return list
 }
 

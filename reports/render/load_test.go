@@ -39,7 +39,19 @@ func TestLoad(t *testing.T) {
 	wrong.Plans[1].RejectedAnonymous, wrong.Plans[1].Unauthenticated, wrong.Plans[1].ConfigUnavailable = 1, 2, 3
 	wrong.Plans[1].OtherStatuses = []record.Count{{Name: "402", N: 4}}
 	wrong.Plans[1].TransportErrors = []record.Count{{Name: "timeout", N: 5}}
-	for name, r := range map[string]record.Run{"load.txt": loadRun(), "load-wrong.txt": wrong} {
+	// Two plans with 429s that nobody can judge, one that was never admitted.
+	untold := loadRun()
+	free, pro := &untold.Plans[0], &untold.Plans[1]
+	free.Answers = record.Answers{Admitted: 2373, OtherStatuses: []record.Count{{Name: "429", N: 37}}}
+	free.RateJudged = record.Judged{}
+	pro.Answers = record.Answers{OtherStatuses: []record.Count{{Name: "404", N: 2402}}}
+	pro.RateJudged, pro.ConcurrencyJudged, pro.Latency = record.Judged{}, record.Judged{}, nil
+	plus := *free
+	plus.Plan, plus.Answers = "plus", record.Answers{Admitted: 2400, RejectedRate: 4, RejectedAnonymous: 6}
+	plus.RateJudged = record.Judged{Undecided: 4}
+	untold.Plans = append(untold.Plans, plus)
+	untold.Untold = untold.Doubts()
+	for name, r := range map[string]record.Run{"load.txt": loadRun(), "load-wrong.txt": wrong, "load-untold.txt": untold} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			require.NoError(t, render.Load(&b, r))
