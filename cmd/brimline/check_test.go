@@ -157,7 +157,7 @@ func TestCheckThatIsInterrupted(t *testing.T) {
 	var out, errs bytes.Buffer
 	path := checkSite(t, "")
 	cancel()
-	code := run(ctx, []string{"check", "--target", path}, world{stdout: &out, stderr: &errs})
+	code := run(ctx, []string{"check", "--target", path}, world{getenv: func(string) string { return "" }, stdout: &out, stderr: &errs})
 	require.Equal(t, exitCannotTell, code)
 }
 

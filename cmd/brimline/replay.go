@@ -42,8 +42,9 @@ func replayVerb(w world) *cobra.Command {
 limiter would, under each --rate with each --burst.
 
 It reads Common and Combined Log Format and brimline's own API log, plain or
-gzip; several files make one log, and - is standard input. Of an API log it also
-checks every recorded decision; without --rate and --burst that is all it does.
+gzip; several files make one log, unless two hold the same lines, and - is standard
+input. Of an API log it also checks every recorded decision; without --rate and
+--burst that is all it does.
 
 Exit code 1: a recorded decision does not come out as recorded.
 Exit code 3: the log cannot tell, for instance on concurrency without durations.`,

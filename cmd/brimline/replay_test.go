@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -159,6 +160,9 @@ func TestReplayBadInput(t *testing.T) {
 		{"nothing in scope", append([]string{log, "--scope", "/v1/invoicex"}, pair...), "none of the 1 entries is an attempt below /v1/invoicex"},
 		{"proxies", append([]string{log, "--trusted-proxies", "10.0.0.0"}, pair...), `"10.0.0.0" is no address prefix such as 10.0.0.0/8`},
 		{"file twice", append([]string{log, log}, pair...), "given twice"},
+		{"file and its gzip", append([]string{log, file(t, "access.log.gz", gzipped(t, access(1)))}, pair...), ": holds the same lines as " + log + ", which would count twice"},
+		{"lost file", append([]string{log, ""}, pair...), "argument 2 of replay is empty"},
+		{"lost scope", append([]string{log, "--scope", ""}, pair...), "a path begins with /"},
 		{"unknown flag", append([]string{log, "--bursts", "1"}, pair...), "unknown flag: --bursts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +182,7 @@ func TestReplayEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	codes := make(chan int)
 	go func() {
-		codes <- run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{stdin: silent, stdout: io.Discard, stderr: io.Discard})
+		codes <- run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: func(string) string { return "" }, stdin: silent, stdout: io.Discard, stderr: io.Discard})
 	}()
 	cancel()
 	require.Equal(t, exitUsage, <-codes)
@@ -201,4 +205,14 @@ func TestReplayOfTheGeneratedLog(t *testing.T) {
 		require.Greater(t, rejected[1], int64(100), "seed %d", seed)
 		require.Zero(t, rejected[2], "seed %d", seed)
 	}
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := io.WriteString(z, text)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/invoicespec/brimline/reports/reassess"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -86,7 +87,7 @@ func TestReportWithoutEnoughEvidence(t *testing.T) {
 	dir := t.TempDir()
 	got := reported(t, file(t, "access.log", access(30)), "--allowance", "10/10", "--out", dir)
 	require.Equal(t, exitCannotTell, got.code)
-	require.Contains(t, got.stdout, "All clients: not enough evidence\n  1 client, where 300 are needed; 0 s of traffic, where 7 days are needed.\n")
+	require.Contains(t, got.stdout, "All clients: not enough evidence\n  1 client, where 381 are needed; 0 s of traffic, where 7 days are needed.\n")
 	require.Equal(t, "brimline: not enough evidence on any plan\n", got.stderr)
 	require.FileExists(t, filepath.Join(dir, "report.html"), "it says what is missing")
 }
@@ -100,7 +101,11 @@ func TestReportRefuses(t *testing.T) {
 	}{
 		"no input":          {out(), "report needs an input"},
 		"nowhere to go":     {[]string{log}, "report needs --out DIR, or --json"},
-		"no such file":      {out("/nonexistent/x"), "/nonexistent/x"},
+		"no such file":      {out("/nonexistent/x"), "brimline: /nonexistent/x: no such file or directory; accepted: a folder that brimline load left, access logs, API logs"},
+		"a lost input":      {out(log, ""), "argument 2 of report is empty"},
+		"a lost plan":       {out(log, "--plan", ""), "--plan is empty"},
+		"a lost folder":     {[]string{log, "--json", "--out", ""}, "--out is empty"},
+		"a log and its gz":  {out(log, file(t, "access.log.gz", gzipped(t, access(5)))), ": holds the same lines as " + log + ", which would count twice"},
 		"half an allowance": {out(log, "--allowance", "10"), "such as 10/10"},
 		"no allowance":      {out(log, "--allowance", "0/10"), `requests-per-minute "0" is no whole number`},
 		"a fraction":        {out(log, "--allowance", "10/1.5"), `burst "1.5" is no whole number`},
@@ -114,4 +119,16 @@ func TestReportRefuses(t *testing.T) {
 			require.Empty(t, got.stdout)
 		})
 	}
+}
+
+// What is said of lines that were dropped and of the goal is on the terminal too,
+// and the help names as many users as are asked for.
+func TestReportSaysOnTheTerminal(t *testing.T) {
+	log := file(t, "access.log", busyWeek()+strings.Repeat("rubbish\n", 200))
+	got := reported(t, log, "--allowance", "10/10", "--out", t.TempDir())
+	require.Equal(t, exitHolds, got.code, got.stderr)
+	require.Contains(t, got.stdout, "read: "+log+": 1,120 lines: 920 entries, 200 dropped (200 × no client and time at its start)\n")
+	require.True(t, strings.HasPrefix(got.stdout, "The goal: 99 % of a plan's users are OK"), got.stdout)
+
+	require.Contains(t, reported(t, "--help").stdout, fmt.Sprintf("at least %d users", reassess.Rules().MinUsers))
 }

@@ -90,7 +90,8 @@ type Decided struct {
 const NoPool = ^uint32(0)
 
 // Read reads the sources as one log, in the order given: what two files both
-// hold counts twice, unless it is a decision of our own server. Its error names
+// hold counts twice, unless it is a decision of our own server. Two that hold the
+// same lines, such as a log and its compressed copy, are refused. Its error names
 // the source, and is [ErrNothing] where one has lines but no entry, or all are
 // empty.
 func Read(ctx context.Context, sources []Source, opt Options) (*Log, error) {

@@ -1,6 +1,8 @@
 package accesslog_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"strings"
 	"testing"
@@ -236,4 +238,28 @@ func TestFileGivenTwice(t *testing.T) {
 	other := writeFile(t, "access.log.1", []byte(good("192.0.2.7", 1)))
 	_, err = accesslog.Read(t.Context(), []accesslog.Source{accesslog.File(path), accesslog.File(other), accesslog.File(path)}, accesslog.Options{})
 	require.ErrorContains(t, err, "given twice")
+}
+
+// A log beside its rotated copy: what is in both counts once, so neither is read.
+func TestSameLinesUnderTwoNames(t *testing.T) {
+	text := good("192.0.2.7", 1) + "\n" + good("192.0.2.8", 2) + "\n"
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	stream := func(name, text string) accesslog.Source { return accesslog.Stream(name, strings.NewReader(text)) }
+	for name, c := range map[string]struct{ first, second string }{
+		"packed":                      {text, packed.String()},
+		"packed first":                {packed.String(), text},
+		"other ends of lines":         {text, strings.ReplaceAll(text, "\n", "\r\n")},
+		"without the end of the last": {text, strings.TrimSuffix(text, "\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := accesslog.Read(t.Context(), []accesslog.Source{stream("a.log", c.first), stream("b.log", good("192.0.2.9", 3)), stream("a.log.gz", c.second)}, accesslog.Options{})
+			require.EqualError(t, err, "a.log.gz: holds the same lines as a.log, which would count twice")
+		})
+	}
+	_, err = accesslog.Read(t.Context(), []accesslog.Source{stream("a.log", text), stream("empty.1", ""), stream("empty.2", ""), stream("longer.log", text+good("192.0.2.8", 3))}, accesslog.Options{})
+	require.NoError(t, err, "what only begins alike is another log, and nothing counts twice of nothing")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/record"
@@ -82,6 +83,8 @@ type reading struct {
 	opt      Options
 	format   record.LogFormat // what the first source turned out to be; an access log is Common until the end
 	files    []record.LogFile
+	seed     maphash.Seed
+	contents map[uint64]string // names of sources by what they hold
 	tally    tally
 	pools    map[string]uint32
 	plans    map[string]string // one text for all entries of a plan
@@ -95,7 +98,7 @@ type reading struct {
 
 func newReading(opt Options) *reading {
 	return &reading{
-		opt: opt, prefix: strings.TrimRight(opt.Scope, "/"),
+		opt: opt, prefix: strings.TrimRight(opt.Scope, "/"), seed: maphash.MakeSeed(), contents: map[uint64]string{},
 		pools: map[string]uint32{}, plans: map[string]string{}, orders: map[uint64]string{}, tally: tally{methods: map[string]int64{}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -126,6 +127,8 @@ func (r *reading) source(ctx context.Context, s Source) error {
 	}
 	defer done()
 	before := r.tally
+	var content maphash.Hash
+	content.SetSeed(r.seed)
 	var keep func([]byte) reason
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -139,6 +142,8 @@ func (r *reading) source(ctx context.Context, s Source) error {
 			return fmt.Errorf("after %d lines: %w", n, err)
 		}
 		r.tally.lines++
+		content.Write(line)
+		content.WriteByte('\n')
 		switch {
 		case !whole:
 			r.tally.dropped[tooLong]++
@@ -169,6 +174,12 @@ func (r *reading) source(ctx context.Context, s Source) error {
 	}
 	if f.Lines > 0 && f.Entries == 0 {
 		return fmt.Errorf("%w in %d lines%s", ErrNothing, f.Lines, r.tally.since(before))
+	}
+	if f.Lines > 0 {
+		if earlier, ok := r.contents[content.Sum64()]; ok {
+			return fmt.Errorf("holds the same lines as %s, which would count twice", earlier)
+		}
+		r.contents[content.Sum64()] = s.name
 	}
 	r.files = append(r.files, f)
 	return nil

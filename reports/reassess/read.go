@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,7 +50,10 @@ func Read(ctx context.Context, paths []string, opt accesslog.Options) (Evidence,
 		}
 		if run != "" {
 			if err := e.readRun(path, run, &e.inputs[i]); err != nil {
-				return e, fmt.Errorf("%s: %w", path, err)
+				return e, fmt.Errorf("%s: %w", run, err)
+			}
+			if err := e.given(i); err != nil {
+				return e, err
 			}
 			continue
 		}
@@ -74,11 +78,21 @@ func Read(ctx context.Context, paths []string, opt accesslog.Options) (Evidence,
 	return e, nil
 }
 
+// given refuses a run that is there already under another name.
+func (e *Evidence) given(i int) error {
+	for _, earlier := range e.inputs[:i] {
+		if e.inputs[i].SHA256 == earlier.SHA256 {
+			return fmt.Errorf("%s: holds the same as %s, which would count twice", e.inputs[i].Name, earlier.Name)
+		}
+	}
+	return nil
+}
+
 // given refuses an input that is there already: what it tells would count twice.
 func given(before []string, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w; accepted: a folder that brimline load left, access logs, API logs", path, bare(err))
 	}
 	for _, b := range before {
 		if other, err := os.Stat(b); err == nil && os.SameFile(info, other) {
@@ -86,6 +100,14 @@ func given(before []string, path string) error {
 		}
 	}
 	return nil
+}
+
+// bare is err without the path that it names.
+func bare(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // maxHead is how much of a file tells whether it is a run.

@@ -18,9 +18,11 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// Rules are the gates of a recommendation unless somebody sets others.
+// Rules are the gates of a recommendation unless somebody sets others. The users
+// are the fewest with whom the goal can be shown at all; see [Evidence.Report].
 func Rules() record.ReportRules {
-	return record.ReportRules{UsersOK: 0.99, MinDays: 7, MinUsers: 300, TopShare: 0.5, MinMoved: 3}
+	const goal = 0.99
+	return record.ReportRules{UsersOK: goal, MinDays: 7, MinUsers: enough(goal), TopShare: 0.5, MinMoved: 3}
 }
 
 // Everybody is the plan of an access log's clients where nobody names it.
@@ -54,10 +56,14 @@ type planRun struct {
 	name string
 	run  *record.Run
 	plan *record.RunPlan
+
+	doubts []string // why it tells nothing of the plan
 }
 
-// Report weighs the evidence.
+// Report weighs the evidence. Rules that ask for fewer users than can show the
+// goal are given as many.
 func (e Evidence) Report(opt Options) (record.Report, error) {
+	opt.Rules.MinUsers = max(opt.Rules.MinUsers, enough(opt.Rules.UsersOK))
 	r := record.Report{
 		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: opt.Rules, Inputs: e.inputs,
 		Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: []record.ReportRun{},
@@ -92,6 +98,7 @@ func (e Evidence) Report(opt Options) (record.Report, error) {
 			Seed: n.run.Scenario.Seed, Target: n.run.Target.Description, Clock: n.run.Target.Clock,
 			Populations: append([]record.RunPopulation{}, n.run.Scenario.Populations...),
 			LagP99US:    n.run.Generator.Lag.P99US, Limits: append([]string{}, n.run.Limits...),
+			Untold: n.run.Doubts(),
 		})
 	}
 	return r, nil
@@ -113,7 +120,7 @@ func (s *subject) weigh(rules record.ReportRules) (record.ReportPlan, error) {
 	p.Gates = gates(q, p.Verdict, rules)
 	p.Evidence = s.evidence(p)
 	p.Verdict.Headline = headline(p)
-	p.Verdict.Because = because(p, rules)
+	p.Verdict.Because = append(because(p, rules), s.doubted()...)
 	return p, nil
 }
 

@@ -109,7 +109,7 @@ func runFolder(t *testing.T, plan string, undue int64) string {
 			{User: "a", Plan: plan, Sent: 6, Admitted: 2, RejectedRate: 2, RejectedConcurrency: 1, Undue: undue},
 			{User: "b", Plan: plan, Sent: 3, Admitted: 3}, {User: "c", Plan: plan},
 		},
-		Limits: []string{"a sentence"},
+		Limits: []string{"a sentence"}, Untold: []record.RunDoubt{},
 	}))
 	return dir
 }
@@ -139,7 +139,7 @@ func TestNothingIsEnough(t *testing.T) {
 	text := strings.Repeat(week(0, 200), 300)
 	p := weighed(t, reassess.Options{Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}}, file(t, "access.log", text)).Plans[0]
 	require.Equal(t, "keep 10 a minute, burst 10; nothing that was tried is enough", p.Verdict.Headline)
-	require.Contains(t, p.Verdict.Because, "No allowance that was tried, up to 200/200, meets the goal: whoever needs so much is to be looked at one by one.")
+	require.Contains(t, p.Verdict.Because, "No allowance that was tried, up to 200/200, meets the goal, that 99 % of its clients are OK: whoever needs so much is to be looked at one by one.")
 }
 
 // Requests that a limiter refused at the time may have been retries: where the
@@ -276,15 +276,16 @@ func TestReadRecognises(t *testing.T) {
 	dir := runFolder(t, "free", 0)
 	renamed, err := os.ReadFile(filepath.Join(dir, record.RunFile))
 	require.NoError(t, err)
-	first, second := file(t, "access.log", week(1, 200)), file(t, "access.log.1.gz", packed.String())
-	r := weighed(t, reassess.Options{}, dir, first, file(t, "old-run.json", string(renamed)), second,
+	another := strings.Replace(string(renamed), `"seed":7`, `"seed":8`, 1)
+	first, second := file(t, "access.log", week(2, 200)), file(t, "access.log.1.gz", packed.String())
+	r := weighed(t, reassess.Options{}, dir, first, file(t, "old-run.json", another), second,
 		file(t, "api.jsonl", apiLog(t, decided{user: "u1", outcome: "admitted", rate: 10, burst: 10})))
 	var kinds []record.InputKind
 	for _, in := range r.Inputs {
 		kinds = append(kinds, in.Kind)
 	}
 	require.Equal(t, []record.InputKind{record.InputRun, record.InputAccessLog, record.InputRun, record.InputAccessLog, record.InputAPILog}, kinds)
-	require.Equal(t, r.Inputs[0].SHA256, r.Inputs[2].SHA256)
+	require.EqualValues(t, 8, r.Runs[1].Seed)
 	require.EqualValues(t, packed.Len(), r.Inputs[3].Bytes, "what the file has, not what is in it")
 	require.Len(t, r.Logs[0].Log.Files, 2, "two files, one log")
 	for _, p := range r.Plans {
@@ -298,18 +299,37 @@ func TestReadRefuses(t *testing.T) {
 	log := file(t, "access.log", week(1, 200))
 	again := filepath.Join(t.TempDir(), "again.log")
 	require.NoError(t, os.Link(log, again))
-	broken := runFolder(t, "free", 0)
-	require.NoError(t, os.WriteFile(filepath.Join(broken, record.RunFile), []byte(`{"schema":"brimline.run/1","plans":[{"sent":1}]}`), 0o600))
+	sound := runFolder(t, "free", 0)
+	text, err := os.ReadFile(filepath.Join(sound, record.RunFile))
+	require.NoError(t, err)
+	folder := func(old, new string) string {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, record.RunFile), []byte(strings.Replace(string(text), old, new, 1)), 0o600))
+		return dir
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprint(z, week(1, 200))
+	require.NoError(t, z.Close())
+	zipped := file(t, "access.log.gz", packed.String())
 	for name, c := range map[string]struct {
 		paths []string
 		wrong string
 	}{
-		"nothing there":        {[]string{"/nonexistent/x"}, "/nonexistent/x: no such file"},
+		"nothing there":        {[]string{"/nonexistent/x"}, "/nonexistent/x: no such file or directory; accepted: a folder that brimline load left"},
 		"twice":                {[]string{log, again}, again + ": given twice, first as " + log},
 		"no run in a folder":   {[]string{t.TempDir()}, "a folder without run.json"},
 		"a report":             {[]string{file(t, "report.json", `{"schema":"brimline.report/1"}`)}, `"brimline.report/1" is no record of traffic`},
 		"a run of the future":  {[]string{file(t, "run.json", `{"a":[1],"schema":"brimline.run/2"}`)}, `schema is "brimline.run/2"`},
-		"figures that do not":  {[]string{broken}, "do not add up"},
+		"figures that do not":  {[]string{folder(`"offered":9`, `"offered":8`)}, "run.json: plan free: planned and what became of it do not add up"},
+		"an empty run":         {[]string{folder(string(text), `{"schema":"brimline.run/1"}`)}, "run.json: not a whole run: missing brimline, started, interrupted, planned_ms, actual_ms, scenario, target, plans, users, generator, limits, untold"},
+		"a run cut out":        {[]string{folder(`"latency":`, `"tardiness":`)}, "run.json: not a whole run: missing plans[0].latency"},
+		"no JSON":              {[]string{folder(string(text), "{\n  bad}\n")}, "run.json: line 2, byte 3: invalid character 'b'"},
+		"words for figures":    {[]string{folder(`"seed":7`, `"seed":"x"`)}, "scenario.seed: got a string"},
+		"a list":               {[]string{folder(string(text), "[]")}, "run.json: line 1, byte 1: got a list; accepted: an object"},
+		"nothing in it":        {[]string{folder(string(text), "")}, "run.json: line 1, byte 1: unexpected end of JSON input"},
+		"a log and its gzip":   {[]string{log, zipped}, zipped + ": holds the same lines as " + log + ", which would count twice"},
+		"a run and its copy":   {[]string{sound, folder("", "")}, ": holds the same as " + sound + ", which would count twice"},
 		"no log":               {[]string{file(t, "notes.txt", "words\n")}, "no entries in 1 lines"},
 		"other JSON":           {[]string{file(t, "x.json", `{"level":"info"}`)}, "not brimline's API log"},
 		"cut JSON":             {[]string{file(t, "x.json", `{"schema`)}, "no entries"},
@@ -325,4 +345,52 @@ func TestReadRefuses(t *testing.T) {
 			require.ErrorContains(t, err, c.paths[len(c.paths)-1])
 		})
 	}
+}
+
+// A run that tells nothing has no row of figures that look well, and is named.
+func TestRunThatTellsNothing(t *testing.T) {
+	run, err := record.ReadRun(runFolder(t, "free", 0))
+	require.NoError(t, err)
+	p := &run.Plans[0]
+	p.Admitted, p.OtherStatuses[0].N = 0, 6
+	run.Users[0].Admitted, run.Users[1].Admitted = 0, 0
+	dir := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, record.WriteRun(dir, run))
+	r := weighed(t, reassess.Options{Plan: "free"}, file(t, "access.log", week(40, 200)), dir)
+	require.Len(t, r.Plans[0].Scores, 1)
+	require.Equal(t, record.BasisReplayed, r.Plans[0].Scores[0].Basis)
+	require.Contains(t, r.Plans[0].Verdict.Because, dir+" says nothing of this plan: none of 9 requests was admitted.")
+	require.Equal(t, []record.RunDoubt{{Plan: "free", Why: "none of 9 requests was admitted"}}, r.Runs[0].Untold)
+}
+
+// 429s without a cause are rejections all the same, and no clean slate.
+func TestRunWithUnnamedRejections(t *testing.T) {
+	run, err := record.ReadRun(runFolder(t, "free", 0))
+	require.NoError(t, err)
+	p := &run.Plans[0]
+	p.RejectedRate, p.RejectedConcurrency, p.RateJudged, p.ConcurrencyJudged = 0, 0, record.Judged{}, record.Judged{}
+	p.OtherStatuses = []record.Count{{Name: "402", N: 1}, {Name: "429", N: 3}}
+	run.Users[0] = record.RunUser{User: "a", Plan: "free", Sent: 6, Admitted: 2, RejectedOtherwise: 3}
+	dir := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, record.WriteRun(dir, run))
+	got := weighed(t, reassess.Options{}, dir).Plans[0]
+	s := got.Scores[0]
+	require.Equal(t, 1, s.UsersAffected.N)
+	require.Equal(t, 1, s.UsersOK.N)
+	require.EqualValues(t, 3, s.Rejected)
+	require.Nil(t, s.RejectedRate, "their cause is not known")
+	require.Contains(t, got.Verdict.Because, dir+": 3 429s could not be judged: they name no known cause, or came as before authentication.")
+}
+
+// What is said to be needed is what is asked.
+func TestUsersNeededAreThoseAskedFor(t *testing.T) {
+	require.Equal(t, 381, reassess.Rules().MinUsers)
+	e, err := reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200))}, accesslog.Options{})
+	require.NoError(t, err)
+	rules := reassess.Rules()
+	rules.MinUsers, rules.UsersOK = 300, 0.999
+	r, err := e.Report(reassess.Options{Rules: rules, Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}})
+	require.NoError(t, err)
+	require.Equal(t, 3838, r.Rules.MinUsers)
+	require.Contains(t, r.Plans[0].Verdict.Missing[0], "400 clients, where 3838 are needed")
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // scores lists how the plan's users fared by each input: as recorded, under
-// today's allowance where the log cannot say how it was, and in each run.
+// today's allowance where the log cannot say how it was, and in each run that
+// tells.
 func (s *subject) scores(today *record.Cell, w *record.ReportWhatIf) []record.ReportScore {
 	list := []record.ReportScore{}
 	if s.log != nil && len(s.log.Attempts) > 0 {
@@ -22,7 +23,9 @@ func (s *subject) scores(today *record.Cell, w *record.ReportWhatIf) []record.Re
 		}
 	}
 	for _, r := range s.runs {
-		list = append(list, r.score())
+		if len(r.doubts) == 0 {
+			list = append(list, r.score())
+		}
 	}
 	return list
 }
@@ -97,7 +100,7 @@ func (r planRun) score() record.ReportScore {
 	var users []met
 	for _, u := range r.run.Users {
 		if u.Plan == r.plan.Plan {
-			users = append(users, met{attempts: u.Sent, rate: u.RejectedRate, concurrency: u.RejectedConcurrency})
+			users = append(users, met{attempts: u.Sent, rate: u.RejectedRate, concurrency: u.RejectedConcurrency, other: u.RejectedOtherwise})
 		}
 	}
 	s := sums(users)

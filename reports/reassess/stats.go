@@ -11,20 +11,21 @@ import (
 )
 
 // met is what one user's attempts came to.
-type met struct{ attempts, rate, concurrency int64 }
+type met struct{ attempts, rate, concurrency, other int64 }
 
-func (m met) rejected() int64 { return m.rate + m.concurrency }
+func (m met) rejected() int64 { return m.rate + m.concurrency + m.other }
 
 // sums are the figures of a score that follow from what each user met.
 func sums(users []met) record.ReportScore {
 	var s record.ReportScore
-	var rate, concurrency, top int64
+	var rate, concurrency, other, top int64
 	affected, ok := 0, 0
 	users = slices.DeleteFunc(users, func(m met) bool { return m.attempts == 0 })
 	for _, m := range users {
 		s.Attempts += m.attempts
 		rate += m.rate
 		concurrency += m.concurrency
+		other += m.other
 		top = max(top, m.rejected())
 		if m.rejected() > 0 {
 			affected++
@@ -33,8 +34,10 @@ func sums(users []met) record.ReportScore {
 			ok++
 		}
 	}
-	s.Users, s.Rejected = len(users), rate+concurrency
-	s.RejectedRate, s.RejectedConcurrency = &rate, &concurrency
+	s.Users, s.Rejected = len(users), rate+concurrency+other
+	if other == 0 {
+		s.RejectedRate, s.RejectedConcurrency = &rate, &concurrency
+	}
 	if s.Users == 0 {
 		return s
 	}

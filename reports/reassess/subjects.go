@@ -47,7 +47,13 @@ func (e Evidence) subjects(opt Options) ([]*subject, error) {
 		for j := range n.run.Plans {
 			p := &n.run.Plans[j]
 			s := of(p.Plan)
-			s.runs = append(s.runs, planRun{name: n.name, run: &n.run, plan: p})
+			r := planRun{name: n.name, run: &n.run, plan: p}
+			for _, d := range n.run.Doubts() {
+				if d.Plan == "" || d.Plan == p.Plan {
+					r.doubts = append(r.doubts, d.Why)
+				}
+			}
+			s.runs = append(s.runs, r)
 			if a, ok := n.run.Target.Allowances[p.Plan]; ok && s.allowance == nil {
 				s.allowance, s.from = runAllowance(a), n.name
 			}

@@ -33,8 +33,8 @@ func judge(q question, rules record.ReportRules) record.ReportVerdict {
 	line := policyLine(q.whatIf)
 	if with(*v.Today) != without(*v.Today) {
 		v.Missing = append(v.Missing, fmt.Sprintf(
-			"it is unknown whether the %s refused at the time would have been made anyway: with them %s of the %ss are OK, without them %s, and the goal lies between",
-			figure.Count(q.whatIf.AlreadyRefused, "attempt"), figure.Short(v.Today.UsersOKShare), who(q.whatIf), figure.Short(v.Today.WithoutRefused.UsersOKShare)))
+			"it is unknown whether the %s refused at the time would have been made anyway: with them %s of the %ss are OK, without them %s, and the goal of %s lies between",
+			figure.Count(q.whatIf.AlreadyRefused, "attempt"), figure.Short(v.Today.UsersOKShare), who(q.whatIf), figure.Short(v.Today.WithoutRefused.UsersOKShare), figure.Short(rules.UsersOK)))
 		return v
 	}
 	if with(*v.Today) {
@@ -44,11 +44,6 @@ func judge(q question, rules record.ReportRules) record.ReportVerdict {
 	}
 	target := larger(line, *q.today, with)
 	if target == nil {
-		if n := enough(rules.UsersOK); q.whatIf.Users < n {
-			v.Missing = append(v.Missing, fmt.Sprintf("%s, where %d are needed: with fewer, even a clean slate does not show that %s of them are OK",
-				figure.Count(int64(q.whatIf.Users), who(q.whatIf)), n, figure.Short(rules.UsersOK)))
-			return v
-		}
 		v.Word, v.Keep = record.Keep, record.KeepBeyond
 		return v
 	}

@@ -30,6 +30,11 @@ func spoken(rate, burst int64) string {
 	return fmt.Sprintf("%s a minute, burst %s", figure.Grouped(rate), figure.Grouped(burst))
 }
 
+// goal is what an allowance has to reach.
+func goal(w *record.ReportWhatIf, rules record.ReportRules) string {
+	return fmt.Sprintf("the goal, that %s of its %ss are OK,", figure.Short(rules.UsersOK), who(w))
+}
+
 // who is what the log can tell users by.
 func who(w *record.ReportWhatIf) string { return noun(w.Pool) }
 
@@ -58,17 +63,17 @@ func because(p record.ReportPlan, rules record.ReportRules) []string {
 	case v.Keep == record.KeepGoalMet:
 		list = append(list, okay(v.Today, w))
 		if c := v.LookAt; c != nil {
-			list = append(list, fmt.Sprintf("Something to look at, not a recommendation: %s would meet the goal too (%d more %ss with a 429).",
-				pair(c.Rate, c.Burst), c.UsersAffected-v.Today.UsersAffected, who(w)))
+			list = append(list, fmt.Sprintf("Something to look at, not a recommendation: %s would meet %s too (%d more %ss with a 429).",
+				pair(c.Rate, c.Burst), goal(w, rules), c.UsersAffected-v.Today.UsersAffected, who(w)))
 		}
 	case v.Keep == record.KeepTooFew:
-		list = append(list, todays(p)+".", fmt.Sprintf("The goal is missed, but a raise to %s would spare only %s.",
-			pair(v.Target.Rate, v.Target.Burst), figure.Count(int64(v.Moved), who(w))))
+		list = append(list, todays(p)+".", fmt.Sprintf("%s is missed, but a raise to %s would spare only %s.",
+			capital(goal(w, rules)), pair(v.Target.Rate, v.Target.Burst), figure.Count(int64(v.Moved), who(w))))
 	case v.Keep == record.KeepNextPlan:
-		list = append(list, todays(p)+".", fmt.Sprintf("The goal would take %s, which is what the plan %s is for: an upgrade for those who need it, not a raise for all.",
-			pair(v.Target.Rate, v.Target.Burst), v.NextPlan))
+		list = append(list, todays(p)+".", fmt.Sprintf("%s would take %s, which is what the plan %s is for: an upgrade for those who need it, not a raise for all.",
+			capital(goal(w, rules)), pair(v.Target.Rate, v.Target.Burst), v.NextPlan))
 	case v.Keep == record.KeepBeyond:
-		list = append(list, todays(p)+".", "No allowance that was tried, up to "+pair(most(w))+", meets the goal: whoever needs so much is to be looked at one by one.")
+		list = append(list, todays(p)+".", "No allowance that was tried, up to "+pair(most(w))+", meets "+strings.TrimSuffix(goal(w, rules), ",")+": whoever needs so much is to be looked at one by one.")
 	}
 	if v.Today != nil && v.Today.Rejected > 0 {
 		list = append(list, oneUser(v.Today, w, rules))
@@ -152,8 +157,21 @@ func undue(p record.ReportPlan) (list []string) {
 		if n := s.ConcurrencyJudged.Undue; n > 0 {
 			list = append(list, fmt.Sprintf("%s: %s for concurrency though there surely was a place.", s.Source, figure.Count(n, "rejection")))
 		}
+		if n := s.Rejected - s.RateJudged.Plus(*s.ConcurrencyJudged).Sum(); n > 0 {
+			list = append(list, fmt.Sprintf("%s: %s could not be judged: they name no known cause, or came as before authentication.", s.Source, figure.Count(n, "429")))
+		}
 		if n := *s.WithoutToken; n > 0 {
 			list = append(list, fmt.Sprintf("%s: %s got past the limit though there surely was no token.", s.Source, figure.Count(n, "request")))
+		}
+	}
+	return list
+}
+
+// doubted says which runs tell nothing of the plan.
+func (s *subject) doubted() (list []string) {
+	for _, r := range s.runs {
+		if len(r.doubts) > 0 {
+			list = append(list, fmt.Sprintf("%s says nothing of this plan: %s.", r.name, strings.Join(r.doubts, "; ")))
 		}
 	}
 	return list

@@ -236,4 +236,5 @@ type ReportRun struct {
 	Populations []RunPopulation `json:"populations"`
 	LagP99US    int64           `json:"lag_p99_us"` // how late requests left, on the load side
 	Limits      []string        `json:"limits"`     // what limits its claims
+	Untold      []RunDoubt      `json:"untold"`     // why plans, or all of it, tell nothing of the target
 }

@@ -40,17 +40,21 @@ func ReportHTML(w io.Writer, r record.Report) error {
 	})
 }
 
-// Report writes the verdicts of a report for a terminal.
+// Report writes the verdicts of a report for a terminal, and what was read.
 func Report(w io.Writer, r record.Report) error {
 	var b strings.Builder
-	for i, p := range r.Plans {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "%s: %s\n", capital(visible(p.Plan)), visible(p.Verdict.Headline))
+	fmt.Fprintf(&b, "%s\n", goal(r.Rules))
+	for _, p := range r.Plans {
+		fmt.Fprintf(&b, "\n%s: %s\n", capital(visible(p.Plan)), visible(p.Verdict.Headline))
 		for _, s := range p.Verdict.Because {
 			fmt.Fprintf(&b, "  %s\n", visible(s))
 		}
+	}
+	for i, l := range r.Logs {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "read: %s\n", visible(fmt.Sprintf("%s: %s: %s entries%s", fileNames(l.Log), figure.Count(l.Log.Lines, "line"), figure.Grouped(l.Log.Entries), dropped(l.Log))))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -64,8 +68,22 @@ func reportFuncs() template.FuncMap {
 		"grouped": grouped, "percent": figure.Percent, "interval": figure.Interval, "micros": figure.Micros, "bytes": figure.Bytes,
 		"short": figure.Short, "lede": lede, "chart": whatIfChart, "noWhatIf": noWhatIf, "rows": scoreRows, "heat": heatRows,
 		"kind": inputKind, "facts": logFacts, "runFacts": runFacts, "state": gateState, "who": poolNoun, "line": lineName,
-		"columns": scoreColumns, "prose": prose, "path": path, "glance": glance, "wrong": wrong,
+		"columns": scoreColumns, "prose": prose, "path": path, "glance": glance, "wrong": wrong, "goal": goal,
 	}
+}
+
+// goal says what an allowance is measured by.
+func goal(rules record.ReportRules) string {
+	return fmt.Sprintf("The goal: %s of a plan's users are OK, and by the lower end of the 95 %% interval too. A user is OK if fewer than one in a thousand of their requests is rejected.",
+		figure.Short(rules.UsersOK))
+}
+
+func fileNames(l record.LogQuality) string {
+	names := make([]string, len(l.Files))
+	for i, f := range l.Files {
+		names[i] = f.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // grouped takes what a template has.
@@ -264,6 +282,13 @@ func runFacts(n record.ReportRun) []fact {
 	list = append(list, fact{"lag", []string{figure.Micros(n.LagP99US) + " behind its schedule at the 99th percentile"}})
 	if len(n.Limits) > 0 {
 		list = append(list, fact{"limits", n.Limits})
+	}
+	var doubts []string
+	for _, d := range n.Untold {
+		doubts = append(doubts, LoadDoubt(d))
+	}
+	if len(doubts) > 0 {
+		list = append(list, fact{"untold", doubts})
 	}
 	return list
 }

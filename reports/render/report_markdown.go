@@ -15,6 +15,8 @@ func ReportMarkdown(w io.Writer, r record.Report) error {
 	m.line("# Rate limits, reassessed")
 	m.line("")
 	m.line("%s.", escaped(strings.Join(lede(r), "; ")))
+	m.line("")
+	m.line("%s", escaped(goal(r.Rules)))
 	for _, p := range r.Plans {
 		m.line("")
 		m.line("**%s: %s.** %s", escaped(capital(p.Plan)), escaped(p.Verdict.Headline), escaped(strings.Join(p.Verdict.Because, " ")))

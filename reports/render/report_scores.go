@@ -77,7 +77,7 @@ func causeCell(n *int64, s record.ReportScore) scoreCell {
 	switch {
 	case n != nil && s.Attempts > 0:
 		return scoreCell{Main: figure.Grouped(*n), Notes: []string{figure.Percent(float64(*n) / float64(s.Attempts))}}
-	case s.Basis == record.BasisRecorded && s.Rejected > 0:
+	case s.Basis != record.BasisReplayed && s.Rejected > 0:
 		return scoreCell{Main: unknown, Notes: []string{figure.Grouped(s.Rejected) + " of any cause"}}
 	}
 	return scoreCell{Main: unknown}
@@ -88,11 +88,18 @@ func judgedCell(s record.ReportScore) scoreCell {
 		return scoreCell{Main: unknown}
 	}
 	j := s.RateJudged.Plus(*s.ConcurrencyJudged)
+	unjudged := s.Rejected - j.Sum()
+	if j.Sum() == 0 && unjudged > 0 && s.Wrong() == 0 {
+		return scoreCell{Main: unknown, Notes: []string{figure.Grouped(unjudged) + " not judged"}}
+	}
 	c := scoreCell{
 		Main: figure.Grouped(j.Due) + " / " + figure.Grouped(j.Undue), Notes: []string{figure.Grouped(j.Undecided) + " undecided"}, Bad: s.Wrong() > 0,
 	}
 	if s.WithoutToken != nil && *s.WithoutToken > 0 {
 		c.Notes = append(c.Notes, figure.Grouped(*s.WithoutToken)+" without a token")
+	}
+	if unjudged > 0 {
+		c.Notes = append(c.Notes, figure.Grouped(unjudged)+" not judged")
 	}
 	return c
 }

@@ -43,7 +43,7 @@ func reported() record.Report {
 			Missing: []string{}, Today: &today, Target: &target, Moved: 14,
 		},
 		Gates: []record.ReportGate{
-			{Name: "users", Need: "at least 300", Found: "917", State: record.GateHolds},
+			{Name: "users", Need: "at least 381", Found: "917", State: record.GateHolds},
 			{Name: "users OK today, 10/10", Need: "99 %, by the lower bound too", Found: "98.15 %, at least 97.05 %", State: record.GateFails},
 			{Name: "engine at the peak", Need: "70 % of its capacity at most", Found: "not measured", State: record.GateMissing},
 		},
@@ -86,13 +86,14 @@ func reported() record.Report {
 	}
 	return record.Report{
 		Schema: record.ReportSchema, Brimline: "1.0",
-		Rules:  record.ReportRules{UsersOK: 0.99, MinDays: 7, MinUsers: 300, TopShare: 0.5, MinMoved: 3},
+		Rules:  record.ReportRules{UsersOK: 0.99, MinDays: 7, MinUsers: 381, TopShare: 0.5, MinMoved: 3},
 		Plans:  []record.ReportPlan{measured, raise, refused},
 		Inputs: []record.ReportInput{{Name: "logs/access.log", Kind: record.InputAccessLog, Bytes: 218_526, SHA256: strings.Repeat("8d", 32)}},
 		Logs: []record.Replay{{
 			Schema: record.ReplaySchema, Pool: record.PoolClient, Entries: 10_479, Attempts: 10_479, Users: 917,
 			Log: record.LogQuality{
-				Format: record.FormatCombined, Files: []record.LogFile{{Name: "logs/access.log"}}, Lines: 10_479, Entries: 10_479, Clients: 917, ResolutionMicros: 1e6,
+				Format: record.FormatCombined, Files: []record.LogFile{{Name: "logs/access.log"}}, Lines: 10_679, Entries: 10_479, Clients: 917,
+				Dropped: []record.Count{{Name: "no client and time at its start", N: 200}}, ResolutionMicros: 1e6,
 				First: time.Date(2024, 5, 12, 0, 0, 17, 0, time.UTC), Last: time.Date(2024, 5, 20, 23, 54, 29, 0, time.UTC),
 			},
 			Assumed: []string{"every bucket is full when its client is first seen"}, Missing: []string{"durations"}, Warnings: []string{"5 clients made 900 entries"},
@@ -100,6 +101,7 @@ func reported() record.Report {
 		Runs: []record.ReportRun{{
 			Name: "runs/one", Brimline: "0.9", Started: time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC), ActualMS: 30_100, Interrupted: true, Seed: 7, Target: "127.0.0.1:8080",
 			Clock: "real", LagP99US: 850, Limits: []string{"client and server shared a machine"},
+			Untold:      []record.RunDoubt{{Plan: "free", Why: "none of 9 requests was admitted"}},
 			Populations: []record.RunPopulation{{Plan: "pro", Users: 5, Arrival: "bursts of 40 every 10s", PerMinute: 240, On429: "obey-retry-after"}},
 		}},
 	}
@@ -199,6 +201,8 @@ func hostileReport(text string) record.Report {
 	l.Log.Statuses = []record.Count{{Name: text, N: 1}}
 	n := &r.Runs[0]
 	n.Name, n.Brimline, n.Target, n.Limits = text, text, text, []string{text}
+	n.Untold = []record.RunDoubt{{Plan: text, Why: text}}
+	l.Log.Dropped[0].Name = text
 	n.Populations[0].Plan, n.Populations[0].Arrival, n.Populations[0].On429 = text, text, text
 	return r
 }
