@@ -15,6 +15,8 @@ import (
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/internal/settings"
+	"github.com/invoicespec/brimline/reference/dashboard"
+	"github.com/invoicespec/brimline/reference/operator"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 )
@@ -51,7 +53,7 @@ const defaultTokenFile = "brimline-control.token"
 // serveFlags are what serve was asked for.
 type serveFlags struct {
 	config, control, clock string
-	users                  int
+	users                  count
 	writeTarget, tokenFile string
 	fault                  faultFlag
 	listFaults             bool
@@ -59,14 +61,14 @@ type serveFlags struct {
 }
 
 func serveVerb(w world) *cobra.Command {
-	var f serveFlags
+	f := serveFlags{users: count{n: 20, most: maxUsersPerPlan}}
 	configured := defaultSettings()
 	names := settings.Of(configured)
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the reference server",
 		Long:  serveHelp,
-		Args:  cobra.NoArgs,
+		Args:  noArguments("a file with settings goes behind --config"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.listFaults {
 				listFaults(w.stdout)
@@ -83,7 +85,7 @@ func serveVerb(w world) *cobra.Command {
 				return err
 			}
 			if cfg.Database != nil && !c.Flags().Changed("users") {
-				f.users = 0 // the database has its own
+				f.users.n = 0 // the database has its own
 			}
 			if err := f.complete(&cfg); err != nil {
 				return err
@@ -97,7 +99,7 @@ func serveVerb(w world) *cobra.Command {
 	flags.BoolVar(&f.printConfig, "print-config", false, "print every setting and where it came from, and stop")
 	flags.StringVar(&f.control, "control", "", "`ADDR`ess of the control protocol (default: none)")
 	flags.StringVar(&f.clock, "clock", string(wire.ClockReal), "`KIND` of clock: real, shifted (control moves it) or frozen (only control moves it)")
-	flags.IntVar(&f.users, "users", 20, "`N`umber of users per plan to start with, each with two keys")
+	flags.Var(&f.users, "users", "`N`umber of users per plan to start with, each with two keys")
 	flags.StringVar(&f.writeTarget, "write-target", "", "write a target file for the other verbs to `FILE`, and keys and token beside it")
 	flags.StringVar(&f.tokenFile, "control-token-file", "", "write the control token to `FILE`, readable by its owner alone")
 	flags.Var(&f.fault, "fault", "be wrong on purpose, in the way called `NAME`")
@@ -140,13 +142,11 @@ func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error 
 
 // complete checks the flags and adds what they say to the settings.
 func (f serveFlags) complete(cfg *server.Config) error {
-	cfg.Control, cfg.Clock, cfg.Users = f.control, wire.ClockMode(f.clock), f.users
+	cfg.Control, cfg.Clock, cfg.Users = f.control, wire.ClockMode(f.clock), f.users.n
 	switch {
-	case f.users < 0 || f.users > maxUsersPerPlan:
-		return fmt.Errorf("--users %d: want 0 to %d", f.users, maxUsersPerPlan)
 	case f.control == "" && f.tokenFile != "":
 		return errors.New("--control-token-file needs --control")
-	case f.users == 0 && f.writeTarget != "" && f.control == "":
+	case f.users.n == 0 && f.writeTarget != "" && f.control == "":
 		return errors.New("--write-target needs users or --control: a target without either cannot be asked anything")
 	}
 	return f.applyFault(cfg)
@@ -172,6 +172,20 @@ func (f serveFlags) leaveFiles(s *server.Server) error {
 	return target.Write(f.writeTarget, targetFile(s), keys, target.NewSecret(s.ControlToken()))
 }
 
+// internalRoutes are requests that no user's key may carry out.
+func internalRoutes() []target.Route {
+	const user, note = operator.Prefix + "/billing/users/{user}", `"reason":"mine","author":"me"}`
+	return []target.Route{
+		{Method: http.MethodPut, Path: user + "/overrides/{dimension}", Body: `{"value":50,` + note},
+		{Method: http.MethodDelete, Path: user + "/overrides/{dimension}", Body: `{` + note},
+		{Method: http.MethodPut, Path: user + "/scheduled-plan", Body: `{"plan":"enterprise"}`},
+		{Method: http.MethodPost, Path: user + "/period/end"},
+		{Method: http.MethodPut, Path: user + "/operations", Body: `{"left":1000}`},
+		{Method: http.MethodGet, Path: user},
+		{Method: http.MethodPost, Path: operator.Prefix + "/capacity/reservations", Body: `{"user":"{user}","id":"mine"}`},
+	}
+}
+
 // targetFile describes a server to the verbs that judge one.
 func targetFile(s *server.Server) target.File {
 	post := func(body string) target.Operation {
@@ -179,15 +193,15 @@ func targetFile(s *server.Server) target.File {
 	}
 	invalid := post("{}")
 	f := target.File{
-		BaseURLs:      []string{s.URL()},
-		Credential:    target.Credential{Header: "Authorization", Template: "Bearer {key}"},
-		Operations:    target.Operations{Valid: post(sampleInvoice), Invalid: &invalid},
-		OutsideQuotas: []string{"/health", "/ready", "/openapi.json"},
-		InternalRoutes: []target.Route{
-			{Method: http.MethodPut, Path: "/internal/billing/users/{user}/overrides/{dimension}", Body: `{"value":50,"reason":"mine","author":"me"}`},
-		},
-		Allowances: map[string]target.Allowance{},
-		Can:        target.Can{StalledUpload: true},
+		BaseURLs:       []string{s.URL()},
+		Credential:     target.Credential{Header: "Authorization", Template: "Bearer {key}"},
+		Operations:     target.Operations{Valid: post(sampleInvoice), Invalid: &invalid},
+		OutsideQuotas:  []string{"/health", "/ready", "/openapi.json"},
+		InternalRoutes: internalRoutes(),
+		Allowances:     map[string]target.Allowance{},
+		Can: target.Can{StalledUpload: true, Page: &target.Page{
+			Path: dashboard.BillingPath, SignIn: dashboard.SignInPath, Field: dashboard.KeyField, Negotiated: "negotiated",
+		}},
 	}
 	if url := s.ControlURL(); url != "" {
 		f.Can.Control = &target.ControlAddress{URL: url}
