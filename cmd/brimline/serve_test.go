@@ -150,15 +150,19 @@ func TestServeRefuses(t *testing.T) {
 		"other machines":        {[]string{"--listen", "0.0.0.0:0"}, "--allow-remote"},
 		"a name of no address":  {[]string{"--listen", "nowhere"}, `address "nowhere"`},
 		"another clock":         {[]string{"--clock", "sundial"}, `clock "sundial": want real, shifted or frozen`},
-		"fewer than no users":   {[]string{"--users", "-1"}, "--users -1: want 0 to 10000"},
-		"very many users":       {[]string{"--users", "10001"}, "--users 10001: want 0 to 10000"},
-		"users in words":        {[]string{"--users", "many"}, "--users"},
+		"fewer than no users":   {[]string{"--users", "-1"}, "--users\" flag: accepted: a whole number from 0 to 10000"},
+		"very many users":       {[]string{"--users", "10001"}, "--users\" flag: accepted: a whole number from 0 to 10000"},
+		"users in words":        {[]string{"--users", "many"}, "accepted: a whole number from 0 to 10000"},
+		"part of a user":        {[]string{"--users", "1.5"}, `invalid argument "1.5" for "--users" flag: accepted: a whole number from 0 to 10000`},
+		"a lost file":           {[]string{"--write-target", ""}, "--write-target is empty"},
+		"a lost setting":        {[]string{"--database-url", ""}, "--database-url is empty"},
+		"neither yes nor no":    {[]string{"--list-faults=perhaps"}, `--list-faults: got "perhaps"; accepted: true or false`},
 		"plans that are broken": {[]string{"--plans", plans}, plans + ":2: plans.free.requests-per-minute"},
 		"plans that are away":   {[]string{"--plans", plans + "x"}, plans + "x: no such file"},
 		"a log in no folder":    {[]string{"--api-log", "/nonexistent/log"}, "/nonexistent/log: no such file"},
 		"a token of nothing":    {[]string{"--control-token-file", plans}, "--control-token-file needs --control"},
 		"an unknown flag":       {[]string{"--port", "80"}, "unknown flag: --port"},
-		"an argument":           {[]string{"now"}, "now"},
+		"an argument":           {[]string{"now"}, `serve takes no argument, got "now": a file with settings goes behind --config`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
