@@ -24,7 +24,10 @@ const leftovers = 62 * 24 * time.Hour
 // on that user's row. A statement that follows the lock sees all that was
 // committed before it; both travel in one round trip and are one transaction.
 const (
-	lockStatement = `select id from account where id = $1 for no key update`
+	// A reservation lapses by itself, so it need not outlive a crash of the
+	// database, and nobody waits for a disk before their request is worked on.
+	lockStatement = `
+select id from account, set_config('synchronous_commit', 'off', true) where id = $1 for no key update of account`
 
 	// reserveStatement first lets go what has lapsed, for good, so that no charge
 	// on a clock that is behind can still count on it.
@@ -54,7 +57,9 @@ booked as (
     on conflict (user_id, period) do update set used = usage.used + 1)
 select r.charged or exists (select from done) from r`
 
-	giveBackStatement = `delete from reservation where id = $1 and not charged`
+	giveBackStatement = `
+with _ as materialized (select set_config('synchronous_commit', 'off', true))
+delete from reservation using _ where id = $1 and not charged`
 
 	// undoStatement gives back even what was charged.
 	undoStatement = `
@@ -76,10 +81,12 @@ func (s *Store) Reserve(ctx context.Context, user, id string) error {
 	err = s.promptly(ctx, func(ctx context.Context) error {
 		var locked int64
 		var reserved string
-		b := &pgx.Batch{}
-		if len(owed) > 0 {
-			b.Queue(undoName, owed)
+		if len(owed) > 0 { // by itself, so that it outlives a crash of the database
+			if _, err := s.pool.Exec(ctx, undoName, owed); err != nil {
+				return err
+			}
 		}
+		b := &pgx.Batch{}
 		b.Queue(lockName, number).QueryRow(func(row pgx.Row) error { return asUnknown(row.Scan(&locked), unknownUser(user)) })
 		b.Queue(reserveName, number, id, now, now.Add(account.ReservationLapse), now.Add(-leftovers)).
 			QueryRow(func(row pgx.Row) error { return asUnknown(row.Scan(&reserved), account.ErrExhausted) })
