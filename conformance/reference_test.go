@@ -52,7 +52,7 @@ func start(t testing.TB, clock control.ClockMode, alter func(*wiring.Parts)) ref
 func newReference(clock control.ClockMode, db *server.Database, alter func(*wiring.Parts)) (reference, error) {
 	cfg := server.Config{
 		Database: db,
-		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: clock, Users: 20,
+		Listen:   "127.0.0.1:0", Control: "127.0.0.1:0", Clock: clock, Users: 20,
 		OperatorToken: "the-operators-own", CapacityToken: "the-services-own",
 		Logger: slog.New(slog.DiscardHandler),
 		Alter: func(p *wiring.Parts) {

@@ -43,7 +43,7 @@ func TestInBrowser(t *testing.T) {
 	alloc, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program),
 		chromedp.Env("TMPDIR="+t.TempDir()), // it leaves folders behind
-		chromedp.NoSandbox, // it does not run as root otherwise, and sees nothing but our own pages
+		chromedp.NoSandbox,                  // it does not run as root otherwise, and sees nothing but our own pages
 		chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("host-resolver-rules", "MAP "+plainName+" 127.0.0.1"),
 	)...)
