@@ -50,7 +50,7 @@ func adminVerb(w world) *cobra.Command {
 	flags.Lookup("database-url").DefValue = "" // it may hold a password
 	flags.StringVar(&f.keySecret, "key-secret-file", w.getenv("BRIMLINE_KEY_SECRET_FILE"), "`FILE` with the secret that API keys are digested with [BRIMLINE_KEY_SECRET_FILE]")
 	c.AddCommand(adminMigrate(&f, w), adminUser(&f, w), adminKey(&f, w), adminPlan(&f, w), adminOverride(&f, w))
-	return c
+	return needsVerb(c)
 }
 
 // desk is an open database and whom to tell.
@@ -106,10 +106,23 @@ func (f *adminFlags) subverb(w world, use, short string, do func(ctx context.Con
 	}
 }
 
+// needsVerb refuses a group's name alone or with a verb that there is not: a
+// script that means to revoke a key must not believe that it did.
+func needsVerb(c *cobra.Command) *cobra.Command {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var names []string
+		for _, v := range c.Commands() {
+			names = append(names, v.Name())
+		}
+		return fmt.Errorf("%s: got %q; accepted: %s", c.CommandPath(), strings.Join(args, " "), strings.Join(names, ", "))
+	}
+	return c
+}
+
 func group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short}
 	c.AddCommand(verbs...)
-	return c
+	return needsVerb(c)
 }
 
 func adminMigrate(f *adminFlags, w world) *cobra.Command {
@@ -126,6 +139,9 @@ func adminMigrate(f *adminFlags, w world) *cobra.Command {
 			}
 			if f.url == "" {
 				return errors.New("admin needs --database-url")
+			}
+			if _, err := readKeySecret(f.keySecret); err != nil { // before anything is changed
+				return err
 			}
 			steps, err := postgres.Migrate(c.Context(), f.url)
 			if err != nil {

@@ -95,6 +95,9 @@ func TestAdminRefuses(t *testing.T) {
 		"a date that is over": {append([]string{"override", "set", user, "burst", "4", "--expires", "2020-01-01T00:00:00Z"}, note...), "expire"},
 		"no dimension":        {append([]string{"override", "set", user, "speed", "4"}, note...), `"speed" is none of the dimensions`},
 		"operations in words": {[]string{"user", "operations", user, "many"}, `"many" operations; accepted`},
+		"no such verb":        {[]string{"key", "delete", user, user + "/1"}, `brimline admin key: got "delete ` + user + " " + user + `/1"; accepted: create, list, revoke`},
+		"no such group":       {[]string{"keys"}, `brimline admin: got "keys"; accepted: `},
+		"a group alone":       {[]string{"key"}, `brimline admin key: got ""; accepted: `},
 		"too few arguments":   {[]string{"user", "show"}, "accepts 1 arg"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,6 +72,9 @@ func defaultSettings() *serveSettings {
 	return &s
 }
 
+// minToken is the shortest token that opens an operator's route, in bytes.
+const minToken = 16
+
 // config is what the settings say of the server to start.
 func (s *serveSettings) config(names *settings.Settings) (server.Config, error) {
 	r, b := s.InvoiceSpec.RateLimit, s.Brimline
@@ -101,6 +104,9 @@ func (s *serveSettings) config(names *settings.Settings) (server.Config, error) 
 	}{{b.Operator, &cfg.OperatorToken}, {b.Capacity, &cfg.CapacityToken}} {
 		if token.file != "" {
 			secret, err := readSecret(token.file)
+			if err == nil && len(secret) < minToken {
+				err = fmt.Errorf("%s: a token of %d bytes; accepted: %d or more", token.file, len(secret), minToken)
+			}
 			if err != nil {
 				return cfg, err
 			}

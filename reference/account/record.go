@@ -20,6 +20,8 @@ var (
 	ErrRefused = errors.New("refused")
 	// ErrExhausted: every paid operation of the period is charged or reserved.
 	ErrExhausted = errors.New("no operation left in this billing period")
+	// ErrReserved: a reservation's id is used once.
+	ErrReserved = errors.New("an operation is reserved for this request already")
 	// ErrUnreserved: there is nothing to charge, or no longer.
 	ErrUnreserved = errors.New("no operation is reserved for this request")
 )

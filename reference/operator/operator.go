@@ -152,6 +152,8 @@ func refuse(w http.ResponseWriter, err error) {
 		status, code = http.StatusPaymentRequired, "CAPACITY_EXHAUSTED"
 	case errors.Is(err, account.ErrFull):
 		status, code = http.StatusConflict, "FULL"
+	case errors.Is(err, account.ErrReserved):
+		status, code = http.StatusConflict, "ALREADY_RESERVED"
 	case errors.As(err, &shape), errors.Is(err, account.ErrRefused), errors.Is(err, account.ErrUnknownPlan), errors.Is(err, account.ErrUnreserved):
 		status, code = http.StatusUnprocessableEntity, "VALIDATION_FAILED"
 	default:

@@ -289,7 +289,10 @@ func TestOperationsOfServicesAreAccountedFor(t *testing.T) {
 	ask("DELETE", "/b", "", 204)
 	reserve("d", 204)
 	ask("POST", "/nothing/charge", "", 422)
-	ask("POST", "", `{"user":"`+user+`","id":""}`, 422)
+	for _, id := range []string{"", "a/b", "..", `\u0000`, strings.Repeat("x", 125)} {
+		ask("POST", "", `{"user":"`+user+`","id":"`+id+`"}`, 422)
+	}
+	reserve("d", 409)
 	ask("POST", "", `{"user":"user-999","id":"x"}`, 404)
 	b, err := d.store.Billing(t.Context(), user)
 	require.NoError(t, err)

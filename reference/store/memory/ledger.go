@@ -2,15 +2,11 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/invoicespec/brimline/reference/account"
 )
-
-// errReserved is a mistake of the ledger's caller.
-var errReserved = errors.New("an operation is reserved for this request already")
 
 // usage is what a user has used of one billing period.
 type usage struct {
@@ -40,7 +36,7 @@ func (r *reservation) holds(now time.Time) bool {
 func (s *Store) Reserve(_ context.Context, user, id string) error {
 	return s.change(user, func(u *holder, now time.Time) error {
 		if _, ok := s.reserved[id]; ok {
-			return fmt.Errorf("%w: %q", errReserved, id)
+			return fmt.Errorf("%w: %q", account.ErrReserved, id)
 		}
 		period := account.PeriodAt(u.anchor, now).Start
 		if s.room(u, period, now) <= 0 {

@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/invoicespec/brimline/reference/account"
 )
-
-// errUnreserved is a mistake of the ledger's caller.
-var errUnreserved = errors.New("no operation is reserved for this request")
 
 // leftovers of requests that never ended are forgotten after two periods.
 const leftovers = 62 * 24 * time.Hour
@@ -78,11 +76,11 @@ func (s *Store) Reserve(ctx context.Context, user, id string) error {
 	now := s.now()
 	owed := s.charges.takeOwed()
 	again := false
-	err = s.promptly(ctx, func(ctx context.Context) error {
+	err = s.promptly(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		var locked int64
 		var reserved string
 		if len(owed) > 0 { // by itself, so that it outlives a crash of the database
-			if _, err := s.pool.Exec(ctx, undoName, owed); err != nil {
+			if _, err := c.Exec(ctx, undoName, owed); err != nil {
 				return err
 			}
 		}
@@ -90,9 +88,12 @@ func (s *Store) Reserve(ctx context.Context, user, id string) error {
 		b.Queue(lockName, number).QueryRow(func(row pgx.Row) error { return asUnknown(row.Scan(&locked), unknownUser(user)) })
 		b.Queue(reserveName, number, id, now, now.Add(account.ReservationLapse), now.Add(-leftovers)).
 			QueryRow(func(row pgx.Row) error { return asUnknown(row.Scan(&reserved), account.ErrExhausted) })
-		err := s.pool.SendBatch(ctx, b).Close()
-		if again && isCode(err, "23505") { // the first time had come through
-			return nil
+		err := c.SendBatch(ctx, b).Close()
+		if isCode(err, "23505") {
+			if again { // the first time had come through
+				return nil
+			}
+			return account.ErrReserved
 		}
 		again = true
 		return err
@@ -118,12 +119,12 @@ func asUnknown(err, meaning error) error {
 // nothing. A reservation that has lapsed is charged if an operation is left.
 func (s *Store) Charge(ctx context.Context, id string) error {
 	now := s.now()
-	err := s.promptly(ctx, func(ctx context.Context) error {
+	err := s.promptly(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		var done bool
 		b := &pgx.Batch{}
 		b.Queue(lockOfName, id)
-		b.Queue(chargeName, id, now).QueryRow(func(row pgx.Row) error { return asUnknown(row.Scan(&done), errUnreserved) })
-		err := s.pool.SendBatch(ctx, b).Close()
+		b.Queue(chargeName, id, now).QueryRow(func(row pgx.Row) error { return asUnknown(row.Scan(&done), account.ErrUnreserved) })
+		err := c.SendBatch(ctx, b).Close()
 		if err == nil && !done {
 			return account.ErrExhausted
 		}
@@ -133,7 +134,7 @@ func (s *Store) Charge(ctx context.Context, id string) error {
 	case err == nil:
 		s.charges.set(id, charged)
 	case errors.Is(err, account.ErrExhausted):
-	case errors.Is(err, errUnreserved):
+	case errors.Is(err, account.ErrUnreserved):
 		err = fmt.Errorf("%w: %q", err, id)
 	default:
 		s.charges.set(id, unclear)
@@ -151,12 +152,12 @@ func (s *Store) GiveBack(ctx context.Context, id string) error {
 	if state == charged {
 		return nil
 	}
-	err := s.promptly(ctx, func(ctx context.Context) error {
+	err := s.promptly(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		if state == unclear {
-			_, err := s.pool.Exec(ctx, undoName, []string{id})
+			_, err := c.Exec(ctx, undoName, []string{id})
 			return err
 		}
-		_, err := s.pool.Exec(ctx, giveBackName, id)
+		_, err := c.Exec(ctx, giveBackName, id)
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/policy"
@@ -58,11 +59,11 @@ func (s *Store) Lookup(ctx context.Context, d account.Digest) (account.Record, e
 }
 
 func (s *Store) find(ctx context.Context, d account.Digest) (rec account.Record, err error) {
-	err = s.promptly(ctx, func(ctx context.Context) error {
+	err = s.promptly(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		var digest []byte
 		var number int64
 		e := entitled{}
-		err := s.pool.QueryRow(ctx, lookupName, handleOf(d), s.now()).Scan(append([]any{&digest, &number}, e.targets()...)...)
+		err := c.QueryRow(ctx, lookupName, handleOf(d), s.now()).Scan(append([]any{&digest, &number}, e.targets()...)...)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && subtle.ConstantTimeCompare(digest, d[:]) != 1 {
 			rec = account.Record{}
 			return account.ErrUnknownKey

@@ -22,7 +22,7 @@ var migrations embed.FS
 func Migrate(ctx context.Context, databaseURL string) (steps int, err error) {
 	cfg, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
-		return 0, err
+		return 0, urlError(databaseURL, err)
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer func() { err = errors.Join(err, db.Close()) }()

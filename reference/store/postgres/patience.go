@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // mostPatience is how long a call of the API waits for a database that is busy,
@@ -56,20 +57,41 @@ var errSilent = errors.New("the database did not answer")
 // promptly does something for a request. A client that leaves breaks no
 // connection: what was begun is ended, or given up when the database is silent.
 // It may be done a second time, if the connection turned out to be a broken one.
-func (s *Store) promptly(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := s.pulse.watch(context.WithoutCancel(ctx), s.patience)
-	defer cancel()
-	err := do(ctx)
-	if isSevered(err) && ctx.Err() == nil {
+func (s *Store) promptly(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+	ctx = context.WithoutCancel(ctx)
+	err := s.once(ctx, do)
+	if isSevered(err) {
 		s.pool.Reset()
-		err = do(ctx)
+		err = s.once(ctx, do)
 	}
 	var unreachable *pgconn.ConnectError
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("%w: %v", context.Cause(ctx), err)
-	case err == nil || !isSevered(err) && !errors.As(err, &unreachable):
+	if !errors.Is(err, errSilent) && !errors.As(err, &unreachable) && !isSevered(err) {
 		s.pulse.beat()
+	}
+	return err
+}
+
+// once waits for a connection and then for an answer, each with a patience of its
+// own. Who has waited for a connection too long leaves it to others whole: were
+// the rest of one patience spent on the question, each connection of a database
+// that is back would be broken by the next who has too little left of it.
+func (s *Store) once(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+	waiting, done := s.pulse.watch(ctx, s.patience/2)
+	defer done()
+	c, err := s.pool.Acquire(waiting)
+	if err != nil {
+		return silent(waiting, err)
+	}
+	defer c.Release()
+	asking, answered := s.pulse.watch(ctx, s.patience)
+	defer answered()
+	return silent(asking, do(asking, c))
+}
+
+// silent is err, or, if ctx was ended by the database's silence, that.
+func silent(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %v", context.Cause(ctx), err)
 	}
 	return err
 }

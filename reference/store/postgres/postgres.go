@@ -57,6 +57,14 @@ type Config struct {
 	dial   pgconn.DialFunc // nil: the usual
 }
 
+// urlError is why a URL cannot be read. Of what is none the password would show.
+func urlError(url string, err error) error {
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		return err
+	}
+	return errors.New("the database URL cannot be read; accepted: postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+}
+
 // Store is the store. Make one with [Open].
 type Store struct {
 	pool     *pgxpool.Pool // of the API and of operators
@@ -85,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	pool, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		return nil, err
+		return nil, urlError(cfg.URL, err)
 	}
 	pool.ConnConfig.ConnectTimeout = connectPatience
 	if cfg.dial != nil {
@@ -97,7 +105,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	logs := pool.Copy()
 	logs.MaxConns = logConnections
 	pool.ConnConfig.Tracer = cfg.tracer
-	pool.AfterConnect = prepare
+	pool.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		err := prepare(ctx, c)
+		if err == nil {
+			s.pulse.beat()
+		}
+		return err
+	}
 	// A round trip before each use of a connection that was idle would be a second
 	// one for the request; a connection that broke is noticed and replaced in use.
 	pool.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
