@@ -43,6 +43,7 @@ type Planned struct {
 	plan  string   // the plan that its row names; empty: none, or every other
 	rows  []string // the plans that the rows of its outline name; nil: it has none
 	other bool     // its row stands for every plan that no other row names
+	lacks string   // what of the target keeps it from being run, selected or not
 }
 
 // Running is the scenarios that will be run.
@@ -69,7 +70,8 @@ func NewPlan(reach Reach, features fs.FS, clauses []string) (Plan, error) {
 		if !s.applies(reach) {
 			continue
 		}
-		s.NotRun = s.obstacle(reach, clauses)
+		s.lacks = s.outOfReach(reach)
+		s.NotRun = s.obstacle(clauses)
 		p.Scenarios = append(p.Scenarios, s)
 	}
 	if len(p.Running()) == 0 {
@@ -100,11 +102,16 @@ func (p Plan) whyEmpty() string {
 const notSelected = "not selected"
 
 // obstacle says why a scenario cannot be run; empty if it can.
-func (s Planned) obstacle(reach Reach, clauses []string) string {
+func (s Planned) obstacle(clauses []string) string {
 	selected := func(id string) bool { return slices.Contains(clauses, id) }
 	if len(clauses) > 0 && !slices.ContainsFunc(s.Clauses, selected) {
 		return notSelected
 	}
+	return s.lacks
+}
+
+// outOfReach says what the target lacks for a scenario; empty: nothing.
+func (s Planned) outOfReach(reach Reach) string {
 	var missing []string
 	for _, n := range s.Needs {
 		if !reach.Has(n) {

@@ -14,6 +14,9 @@ import (
 // judge gives every clause its verdict.
 //
 // A finding breaks the clause that it names, whichever scenario it was made in.
+// Where the target is out of reach for all scenarios of that clause, it is not
+// known whether that clause's state of affairs was there at all: such a finding
+// leaves the clause inconclusive.
 // A scenario that found its own clause kept and another broken is a pass for
 // the one and, in passing, a failure for the other. A scenario that broke off
 // over another clause tells nothing of its own.
@@ -23,6 +26,9 @@ func judge(clauses []contract.Clause, outcomes []outcome, strict bool) []record.
 		rc := record.Clause{ID: c.ID, Level: string(c.Level), Group: c.Group, Sentence: c.Sentence, Scenarios: []record.Scenario{}}
 		for _, o := range outcomes {
 			if s, concerned := o.of(c, strict); concerned {
+				if lacks := outOfReach(c, outcomes); lacks != "" && len(s.Findings) > 0 {
+					s.Verdict, s.Reason = record.Inconclusive, "seems not to be kept; to tell for sure "+lacks
+				}
 				rc.Scenarios = append(rc.Scenarios, s)
 			}
 		}
@@ -30,6 +36,22 @@ func judge(clauses []contract.Clause, outcomes []outcome, strict bool) []record.
 		all = append(all, rc)
 	}
 	return all
+}
+
+// outOfReach says why none of a clause's scenarios can be run on this target;
+// empty: one can, or there is none.
+func outOfReach(c contract.Clause, outcomes []outcome) string {
+	var why []string
+	for _, o := range outcomes {
+		switch {
+		case !slices.Contains(o.Clauses, c.ID):
+		case o.lacks == "":
+			return ""
+		case !slices.Contains(why, o.lacks):
+			why = append(why, o.lacks)
+		}
+	}
+	return strings.Join(why, "; ")
 }
 
 // of is what the scenario says of a clause; false: nothing.

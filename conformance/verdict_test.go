@@ -85,6 +85,19 @@ func TestFindingOfAnotherClauseFailsThatClauseInPassing(t *testing.T) {
 	require.Len(t, c.Scenarios, 2)
 }
 
+// A clause that the target is out of reach for is not judged by what came up
+// elsewhere: it stays open, with what was found.
+func TestFindingOfAClauseOutOfReachIsInconclusive(t *testing.T) {
+	out := Planned{Name: "n", Clauses: []string{"CONC-1"}, NotRun: "needs hold", lacks: "needs hold"}
+	o := outcome{Planned: about("RATE-1"), findings: found("CONC-1")}
+	c := clause(t, "CONC-1", false, outcome{Planned: out}, o)
+	require.Equal(t, record.Inconclusive, c.Verdict)
+	require.Equal(t, "seems not to be kept; to tell for sure needs hold", c.Reason)
+
+	out.lacks, out.NotRun = "", notSelected
+	require.Equal(t, record.Fail, clause(t, "CONC-1", false, outcome{Planned: out}, o).Verdict, "in reach, though nobody asked for it")
+}
+
 func TestScenarioOfTwoClausesSpeaksForBoth(t *testing.T) {
 	o := outcome{Planned: about("RATE-2", "HDR-6"), err: broken("HDR-6"), findings: found("HDR-6")}
 	require.Equal(t, record.Fail, clause(t, "HDR-6", false, o).Verdict)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
 )
 
 // The same wrong answer can come from several mistakes. What is chosen here is
@@ -66,7 +68,7 @@ func (sc scene) early() Finding {
 
 // undue is the finding for a rate rejection though a whole token was there.
 func (sc scene) undue() Finding {
-	f := Finding{Field: "status", Expected: "no rate rejection", Ground: sc.allowance.held(sc.before), Got: "429 RATE_LIMIT_EXCEEDED",
+	f := Finding{Field: "status", Expected: "no rate rejection", Ground: sc.allowance.held(sc.before), Got: statusAndCode(sc.answer),
 		Consequence: "the client gets less than its allowance"}
 	switch {
 	case sc.changed():
@@ -80,6 +82,15 @@ func (sc scene) undue() Finding {
 		f.Clause, f.Also = "RATE-2", []string{"RATE-10"}
 	}
 	return f
+}
+
+// statusAndCode is a rejection for people.
+func statusAndCode(a contract.Answer) string {
+	code := a.Body.ErrorCode.Value
+	if code == "" {
+		code = "without an errorCode"
+	}
+	return fmt.Sprintf("%d %s", a.Status, code)
 }
 
 func (sc scene) alsoPromised(also ...string) []string {

@@ -17,6 +17,7 @@ type Bucket struct {
 	past  past
 	doubt *doubt // nil: none
 	vague bool   // nothing is known, not even under which allowance it is settled
+	crowd bool   // other requests of the user may be in flight
 }
 
 // kept is what is known after a decision that fell somewhere in a span: two
@@ -52,6 +53,12 @@ func NewFull(a Allowance) *Bucket {
 func NewUnknown(a Allowance, instant int64) *Bucket {
 	return &Bucket{was: a, is: a, kept: kept{0, a.full()}, last: Span{instant, instant}, past: past{asked: true}}
 }
+
+// Alone says that nothing of the user is in flight, so that no cap can be full: a
+// 429 that names no cause is one of the bucket. It holds until the oracle is told
+// of a request that may go on beside the next one: one that was seen in flight,
+// one of several at once, one whose answer was lost or tells of work that failed.
+func (b *Bucket) Alone() { b.crowd = false }
 
 // Allowance is what the user's next request is decided under.
 func (b *Bucket) Allowance() Allowance { return b.is }
@@ -120,7 +127,7 @@ func (b *Bucket) Lose(s Span) {
 	}
 	b.settle(s, k)
 	b.forget()
-	b.vague = vague
+	b.vague, b.crowd = vague, true
 }
 
 // forget drops what a request of unknown outcome makes worthless.

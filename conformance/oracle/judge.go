@@ -24,7 +24,8 @@ const (
 // 401 and a configuration failure (503) have not.
 func (b *Bucket) Judge(a contract.Answer, s Span) []Finding {
 	before, left := b.at(s)
-	k, findings := classify(a, before, b.is)
+	k, findings := b.classify(a, before)
+	b.crowd = b.crowd || a.Status >= http.StatusInternalServerError // its work may go on
 	if k == untouched {
 		return append(findings, bare(a)...)
 	}
@@ -81,14 +82,14 @@ func (b *Bucket) Spend(s Span) (Claim, []Finding) {
 	v := sc.outcome()
 	b.settle(s, v.kept)
 	b.remember(sc)
-	b.doubt = nil
+	b.doubt, b.crowd = nil, true
 	return b.claim(sc, v), v.findings
 }
 
 // claim is the right to a judgment of the headers by what the bucket held.
 func (b *Bucket) claim(sc scene, left view) Claim {
 	return Claim{judge: func(a contract.Answer) []Finding {
-		k, findings := classify(a, levels{Token, sc.allowance.full()}, sc.allowance)
+		k, findings := classify(a, levels{Token, sc.allowance.full()}, sc.allowance, true)
 		switch k {
 		case untouched:
 			return append(findings, bare(a)...)
@@ -122,14 +123,18 @@ func (b *Bucket) remember(sc scene) {
 	}
 }
 
+func (b *Bucket) classify(a contract.Answer, before levels) (kind, []Finding) {
+	return classify(a, before, b.is, b.crowd)
+}
+
 // classify says what an answer means for the bucket, and where its status and
-// error code do not go together.
-func classify(a contract.Answer, before levels, al Allowance) (kind, []Finding) {
+// error code do not go together. Only in a crowd can a cap be full.
+func classify(a contract.Answer, before levels, al Allowance, crowd bool) (kind, []Finding) {
 	code := a.Body.ErrorCode.Value
 	switch {
 	case a.Status == http.StatusUnauthorized, code == contract.CodeConfigUnavailable:
 		return untouched, nil
-	case code == contract.CodeRateLimited && disguised(a, before):
+	case code == contract.CodeRateLimited && crowd && disguised(a, before):
 		return concurrency, []Finding{wrongCode("CONC-1", contract.CodeConcurrencyLimited, a, before, al)}
 	case code == contract.CodeRateLimited && a.Status != http.StatusTooManyRequests:
 		return rate, []Finding{wrongStatus("ERR-3", a, before, al)}
@@ -141,7 +146,7 @@ func classify(a contract.Answer, before levels, al Allowance) (kind, []Finding) 
 		return concurrency, nil
 	case a.Status != http.StatusTooManyRequests:
 		return spent, nil
-	case before.hi < Token:
+	case before.hi < Token || !crowd:
 		return rate, []Finding{wrongCode("ERR-3", contract.CodeRateLimited, a, before, al)}
 	case before.lo >= Token:
 		return concurrency, []Finding{wrongCode("CONC-1", contract.CodeConcurrencyLimited, a, before, al)}

@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,41 @@ func TestInstants(t *testing.T) {
 	}
 }
 
+// beside is a bucket of whose user something may be in flight.
+func beside(b *oracle.Bucket) *oracle.Bucket {
+	b.Lose(at(0))
+	return b
+}
+
+// A 429 that names no cause is the bucket's where no cap can be full: refused
+// with a token there, it is refused unduly. Beside others it may be the cap's.
+func TestCauselessRejection(t *testing.T) {
+	causeless := func() contract.Answer { return render(429, "SLOW_DOWN", nil) }
+	undue := []string{"ERR-3 errorCode: RATE_LIMIT_EXCEEDED, SLOW_DOWN", "RATE-1 status: no rate rejection, 429 SLOW_DOWN"}
+	either := []string{"CONC-1 errorCode: CONCURRENCY_LIMIT_EXCEEDED, SLOW_DOWN"}
+	for name, c := range map[string]struct {
+		first func(*oracle.Bucket)
+		want  []string
+	}{
+		"alone":                       {func(*oracle.Bucket) {}, undue},
+		"one in flight":               {func(b *oracle.Bucket) { b.Spend(at(0)) }, either},
+		"several at once":             {func(b *oracle.Bucket) { b.JudgeParallel([]oracle.Sample{{Span: at(0)}, {Span: at(0)}}) }, either},
+		"one lost":                    {func(b *oracle.Bucket) { b.Lose(at(0)) }, either},
+		"work that failed":            {func(b *oracle.Bucket) { b.Judge(says(504, "", 10, 9, 6, -1), at(0)) }, either},
+		"alone again":                 {func(b *oracle.Bucket) { b.Lose(at(0)); b.Alone() }, undue},
+		"a request that was answered": {func(b *oracle.Bucket) { b.Judge(says(200, "", 10, 9, 6, -1), at(0)) }, undue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := oracle.NewFull(free)
+			c.first(b)
+			found := slices.DeleteFunc(clauses(b.Judge(causeless(), at(60*second))), func(f string) bool {
+				return !strings.Contains(f, "errorCode") && !strings.Contains(f, "status")
+			})
+			require.Equal(t, c.want, found)
+		})
+	}
+}
+
 func TestFindings(t *testing.T) {
 	empty := func() *oracle.Bucket { // after eleven requests within 78 ms
 		b := oracle.NewFull(free)
@@ -102,8 +138,11 @@ func TestFindings(t *testing.T) {
 		"a range": {oracle.NewUnknown(free, 0), says(200, "", 10, 3, 99, -1), at(6_000_000),
 			oracle.Finding{Clause: "HDR-4", Field: "RateLimit-Reset", Expected: "37 to 42", Ground: "the bucket held 3.000 to 4.000 tokens, 10 a minute", Got: "99",
 				Consequence: "the client would wait longer than it has to"}},
-		"a 429 that could be either": {oracle.NewUnknown(free, 0), says(429, "SLOW_DOWN", 10, 3, 42, 1), at(0),
+		"a 429 that could be either": {beside(oracle.NewUnknown(free, 0)), says(429, "SLOW_DOWN", 10, 3, 42, 1), at(0),
 			oracle.Finding{Clause: "ERR-3", Field: "errorCode", Expected: "RATE_LIMIT_EXCEEDED or CONCURRENCY_LIMIT_EXCEEDED",
+				Ground: "the bucket held 0.000 to 10.000 tokens, 10 a minute", Got: "SLOW_DOWN", Consequence: "a client cannot tell which limit it met"}},
+		"a 429 that can only be for the rate": {oracle.NewUnknown(free, 0), says(429, "SLOW_DOWN", 10, 0, 60, 6), at(0),
+			oracle.Finding{Clause: "ERR-3", Field: "errorCode", Expected: "RATE_LIMIT_EXCEEDED",
 				Ground: "the bucket held 0.000 to 10.000 tokens, 10 a minute", Got: "SLOW_DOWN", Consequence: "a client cannot tell which limit it met"}},
 		"Remaining above Limit": {oracle.NewUnknown(free, 0), says(200, "", 10, 11, 0, -1), at(0),
 			oracle.Finding{Clause: "RATE-3", Also: []string{"HDR-8"}, Field: "RateLimit-Remaining", Expected: "0 to 9",

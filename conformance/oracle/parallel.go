@@ -12,7 +12,8 @@ import (
 // certainly there (RATE-9). It returns one claim per sample still in flight, in
 // their order.
 func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) {
-	c, findings := b.crowd(samples)
+	b.crowd = true
+	c, findings := b.sort(samples)
 	if len(c.asked) == 0 {
 		return nil, findings
 	}
@@ -69,7 +70,7 @@ type judged struct {
 	kind kind
 }
 
-func (b *Bucket) crowd(samples []Sample) (crowd, []Finding) {
+func (b *Bucket) sort(samples []Sample) (crowd, []Finding) {
 	var c crowd
 	var findings []Finding
 	for _, s := range samples {
@@ -77,7 +78,7 @@ func (b *Bucket) crowd(samples []Sample) (crowd, []Finding) {
 		if s.Answer != nil {
 			// Of one among many it is open whether a token was there.
 			var wrong []Finding
-			k, wrong = classify(*s.Answer, levels{0, b.is.full()}, b.is)
+			k, wrong = b.classify(*s.Answer, levels{0, b.is.full()})
 			findings = append(findings, wrong...)
 		}
 		switch k {

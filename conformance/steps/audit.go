@@ -152,8 +152,11 @@ func (s *Scenario) charged(ctx context.Context, n int64) error {
 	if err != nil {
 		return err
 	}
-	if a.Charges != n {
+	switch {
+	case a.Charges != n:
 		return s.broken(e, "charges", fmt.Sprint(n), fmt.Sprint(a.Charges))
+	case n == 0 && len(a.Entries) == 0 && a.EngineCalls == 0:
+		return fmt.Errorf("%w: nothing is known of the request that was to charge nothing", ErrInconclusive)
 	}
 	return s.verdict()
 }

@@ -43,6 +43,19 @@ func brokenText(word string, d target.Dimension) (string, error) {
 	return text, nil
 }
 
+// servedBefore makes sure that the user is served as long as nothing is broken:
+// a server that refuses everybody does not do so for a broken entitlement.
+func (s *Scenario) servedBefore(ctx context.Context) error {
+	if s.user().served {
+		return nil
+	}
+	e, err := s.send(ctx, s.user(), s.Valid())
+	if err == nil && !paid(e) {
+		err = fmt.Errorf("%w: refused before anything was broken: %s", ErrInconclusive, statusAndCode(e))
+	}
+	return err
+}
+
 const missing = "missing"
 
 func (s *Scenario) breakEntitlement(ctx context.Context, d target.Dimension, word string) error {
@@ -60,6 +73,9 @@ func (s *Scenario) breakEntitlement(ctx context.Context, d target.Dimension, wor
 // breakEachAndSend breaks one dimension after the other, the ones before mended.
 func (s *Scenario) breakEachAndSend(ctx context.Context, word string) error {
 	return s.sends(func() (got []exchange, err error) {
+		if err := s.servedBefore(ctx); err != nil {
+			return got, err
+		}
 		for _, d := range target.Dimensions() {
 			if err := s.breakEntitlement(ctx, d, word); err != nil {
 				return got, err
@@ -79,6 +95,9 @@ func (s *Scenario) breakEachAndSend(ctx context.Context, word string) error {
 
 func (s *Scenario) storeEachAndSend(ctx context.Context, word string) error {
 	return s.sends(func() (got []exchange, err error) {
+		if err := s.servedBefore(ctx); err != nil {
+			return got, err
+		}
 		for _, d := range target.Dimensions() {
 			text, err := brokenText(word, d)
 			if err != nil {
@@ -104,6 +123,9 @@ func (s *Scenario) breakOne(ctx context.Context, which, how string) error {
 	if how == "malformed" {
 		how = "in words"
 	}
+	if err := s.servedBefore(ctx); err != nil {
+		return err
+	}
 	s.begin()
 	return s.breakEntitlement(ctx, dimensionOf(which), how)
 }
@@ -112,6 +134,9 @@ func (s *Scenario) storeOne(ctx context.Context, which string, expires time.Time
 	d := dimensionOf(which)
 	text, err := brokenText("in words", d)
 	if err != nil {
+		return err
+	}
+	if err := s.servedBefore(ctx); err != nil {
 		return err
 	}
 	s.begin()
@@ -158,6 +183,9 @@ func (s *Scenario) areConfigurationFailures() error {
 
 func (s *Scenario) carriesNoHeaders() error {
 	e := s.answer()
+	if !unresolved(e) {
+		return fmt.Errorf("%w: the answer is no configuration failure but %s", ErrInconclusive, statusAndCode(e))
+	}
 	for name, n := range rateLimits(e.Answer) {
 		if n.State != contract.Absent {
 			return s.broken(e, name, "absent", n.String())

@@ -46,12 +46,17 @@ func (s *Scenario) noMoreThanLeft() error {
 	if n > s.operations.Left {
 		return s.broken(s.answer(), "operations carried out", fmt.Sprintf("at most %d", s.operations.Left), fmt.Sprint(n))
 	}
+	if n == 0 && s.operations.Left > 0 {
+		return fmt.Errorf("%w: none of %d requests at once succeeded", ErrInconclusive, len(s.got))
+	}
 	return s.verdict()
 }
 
 func (s *Scenario) saysExhausted() error {
 	if e := s.answer(); e.Status == s.ExpectValid() || e.Status >= http.StatusInternalServerError {
 		return s.broken(e, "status", "that no operation is left", statusAndCode(e))
+	} else if !paid(e) {
+		return fmt.Errorf("%w: the answer tells nothing of operations: %s", ErrInconclusive, statusAndCode(e))
 	}
 	return s.verdict()
 }

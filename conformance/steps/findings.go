@@ -27,7 +27,7 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 			s.add(found{
 				Finding: record.Finding{
 					Clause: clause, Step: s.step, Field: f.Field,
-					Expected: s.Mask(f.Expected), Ground: f.Ground, Got: s.Mask(f.Got), Consequence: f.Consequence,
+					Expected: s.Mask(f.Expected), Ground: ground(f, e.who), Got: s.Mask(f.Got), Consequence: f.Consequence,
 					Exchange: e.Curl, Answer: s.Mask(answerText(e.Exchange)),
 				},
 				who:    e.who,
@@ -35,6 +35,15 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 			})
 		}
 	}
+}
+
+// ground is what a finding rests on. Where it is the level of a bucket that was
+// used before, it also says whose: the mistake may be as old as that.
+func ground(f oracle.Finding, u *subject) string {
+	if f.Ground == "" || u == nil || !u.Used() || !ofBucket(f.Clause) {
+		return f.Ground
+	}
+	return f.Ground + "; user " + u.ID + " may have been used before"
 }
 
 // enough is how many findings of one kind are kept: a header that is wrong is

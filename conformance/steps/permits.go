@@ -69,7 +69,7 @@ func (s *Scenario) hold(ctx context.Context, u *subject, r target.Request, at ta
 	h, answered := s.Hold(ctx, u.User, r, at)
 	e := exchange{Exchange: answered, who: u}
 	if h != nil {
-		u.held = append(u.held, h)
+		u.held, u.served = append(u.held, h), true
 		s.note(e, h.Findings())
 		return e, true, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -60,7 +61,7 @@ func (s *Scenario) perform(ctx context.Context, u *subject, k kind) (exchange, e
 	case kindAboveCap:
 		return s.aboveCap(ctx, u)
 	case kindAtEmpty:
-		if _, err := s.drain(ctx, u, s.Valid()); err != nil {
+		if _, err := s.empty(ctx, u); err != nil {
 			return exchange{}, err
 		}
 		return s.atEmpty(ctx, u, s.Valid())
@@ -77,7 +78,22 @@ func (s *Scenario) perform(ctx context.Context, u *subject, k kind) (exchange, e
 	if err != nil {
 		return e, err
 	}
+	if paid(e) && e.Status < k.least() {
+		return e, fmt.Errorf("%w: a %s was answered with %s", ErrSetup, k, statusAndCode(e))
+	}
 	return e, undo()
+}
+
+// least is the least status with which a request can have been of this kind once
+// it is past bucket and cap.
+func (k kind) least() int {
+	switch k {
+	case kindInvalid, kindExhausted:
+		return http.StatusBadRequest
+	case kindFails, kindPanics, kindTimesOut:
+		return http.StatusInternalServerError
+	}
+	return 0
 }
 
 // arrange tells the control server what a kind needs behind the scenes, and
@@ -159,23 +175,33 @@ func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]e
 		switch {
 		case unresolved(e) && s.begun: // what the scenario changed has left the user without limits
 			return got, s.broken(e, "status", "an answer that tells of the bucket", statusAndCode(e))
-		case unresolved(e):
+		case untouched(e):
 			return got, fmt.Errorf("%w: %s", ErrInconclusive, statusAndCode(e))
 		case rateRejected(e) || e.decidedWrongly():
 			return got, nil
 		}
 	}
-	return got, fmt.Errorf("%w: tokens come back faster than requests can be sent one after the other", ErrInconclusive)
+	return got, fmt.Errorf("%w: none of %d requests one after the other was rejected for the rate", ErrInconclusive, len(got))
 }
 
-// empty is drain for a scenario that cannot go on with a bucket that never empties.
+// empty is drain for a scenario that cannot go on with a bucket that never
+// empties. One that never let anybody in was not emptied either.
 func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
 	got, err := s.drain(ctx, u, s.Valid())
+	if err == nil && !slices.ContainsFunc(got, paid) && !got[len(got)-1].decidedWrongly() {
+		if err := s.ensure(ctx, u, 1); err != nil {
+			return got, err
+		}
+		got, err = s.drain(ctx, u, s.Valid())
+	}
 	if err != nil {
 		return got, err
 	}
-	if last := got[len(got)-1]; !rateRejected(last) {
-		return got, fmt.Errorf("%w: the bucket did not empty: the last answer was %d", ErrBroken, last.Status)
+	switch last := got[len(got)-1]; {
+	case !rateRejected(last) || last.decidedWrongly():
+		return got, fmt.Errorf("%w: the bucket did not empty: the last answer was %s", ErrBroken, statusAndCode(last))
+	case !slices.ContainsFunc(got, paid):
+		return got, fmt.Errorf("%w: the bucket lets nobody in", ErrInconclusive)
 	}
 	return got, nil
 }

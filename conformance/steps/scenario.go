@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -65,7 +66,9 @@ type Scenario struct {
 // subject is a leased user.
 type subject struct {
 	*target.User
-	held []*target.Held
+	held   []*target.Held
+	served bool // a request of theirs got past bucket and cap
+	rested bool // not asked yet, and as full as the scenario wants if tokens come back as they should
 }
 
 // exchange is a request, its answer, and whose it was.
@@ -102,7 +105,35 @@ func (s *Scenario) user() *subject { return s.they[0] }
 
 // send sends one request of u and takes in what the answer shows.
 func (s *Scenario) send(ctx context.Context, u *subject, r target.Request) (exchange, error) {
-	return s.take(exchange{Exchange: s.Send(ctx, u.User, r), who: u})
+	e, err := s.take(exchange{Exchange: s.Send(ctx, u.User, r), who: u})
+	if err == nil && u.rested {
+		err = s.wasRested(u, e)
+	}
+	return e, err
+}
+
+// wasRested looks at the first answer to a user who should have tokens to begin
+// with. That they have not is no matter of this scenario, unless it is about how
+// a bucket fills or what may empty it. Of a user who was not used before a level
+// that is a little off may be this scenario's doing, a refusal is not.
+func (s *Scenario) wasRested(u *subject, e exchange) error {
+	u.rested = false
+	off := slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return ofBucket(f.Clause) })
+	refused := rateRejected(e) && e.decidedWrongly()
+	if s.begun || s.ownsFirst() || !off || !u.Used() && !refused {
+		return nil
+	}
+	return fmt.Errorf("%w: user %s does not hold the tokens that should be there to begin with", ErrBroken, u.ID)
+}
+
+// ownsFirst reports whether the first answer can be what the rule is about.
+func (s *Scenario) ownsFirst() bool {
+	for _, family := range []string{"PLAN-", "CHG-", "OVR-", "CFG-", "RESTART-"} {
+		if strings.HasPrefix(s.clause.ID, family) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"RATE-1", "RATE-2", "RATE-3", "RATE-10", "HDR-7"}, s.clause.ID)
 }
 
 // sendApart is send for a request that must leave u's bucket alone.
@@ -118,6 +149,9 @@ func (s *Scenario) take(e exchange) (exchange, error) {
 		return e, noAnswer(e.Err)
 	}
 	s.note(e, s.suite.always(e.Exchange))
+	if e.who != nil && paid(e) {
+		e.who.served = true
+	}
 	return e, nil
 }
 
@@ -148,13 +182,23 @@ func setup(err error) error { return fmt.Errorf("%w: %w", ErrSetup, err) }
 
 // rateRejected reports whether an answer looks like that of an empty bucket, even
 // if not in the form it should have. A 429 that does not say which it is may be
-// either kind: whoever asks knows what was to be expected.
+// either kind where requests are in flight: whoever asks knows what was to be
+// expected.
 func rateRejected(e exchange) bool { return rejected(e, contract.CodeRateLimited) && !capInDisguise(e) }
 
 // capRejected is rateRejected for a full cap.
 func capRejected(e exchange) bool {
-	return rejected(e, contract.CodeConcurrencyLimited) || capInDisguise(e)
+	return rejected(e, contract.CodeConcurrencyLimited) && !rateInDisguise(e) || capInDisguise(e)
 }
+
+// paid reports whether an answer shows that the request got past key, policy,
+// bucket and cap, whatever became of it then.
+func paid(e exchange) bool {
+	return e.Status != 0 && !untouched(e) && !rateRejected(e) && !capRejected(e)
+}
+
+// untouched reports whether an answer says that no bucket was asked.
+func untouched(e exchange) bool { return e.Status == http.StatusUnauthorized || unresolved(e) }
 
 func rejected(e exchange, code string) bool {
 	switch e.Answer.Body.ErrorCode.Value {
@@ -170,6 +214,14 @@ func rejected(e exchange, code string) bool {
 // another name: the bucket held a token, and the headers show it spent.
 func capInDisguise(e exchange) bool {
 	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return f.Clause == "CONC-1" })
+}
+
+// rateInDisguise reports whether the oracle knows that a rejection without a
+// cause of its own can only be one of the bucket.
+func rateInDisguise(e exchange) bool {
+	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool {
+		return f.Field == contract.MemberErrorCode && f.Expected == contract.CodeRateLimited
+	})
 }
 
 // ensure makes sure of n tokens, or of the whole burst if that is less.

@@ -16,12 +16,13 @@ import (
 func (s *Scenario) thens() []sentence {
 	return []sentence{
 		{then, `^the whole burst was admitted$`, s.wholeBurst},
-		{then, `^(?:no more than their bucket held were admitted|what had come back was admitted|the share that was left was admitted|burst and rate were the plan's)$`, s.bucketWasRight},
+		{then, `^(?:the share that was left was admitted|burst and rate were the plan's)$`, s.bucketWasRight},
 		{then, `^(?:burst and rate were as agreed|burst and rate were still the plan's)$`, s.allowanceWasRight},
 		{then, `^none of them got through$`, s.noneGotThrough},
 		{then, `^as many got past the rate limit as the bucket held$`, s.parallelWasRight},
-		{then, `^every token came on time$`, s.bucketWasRight},
-		{then, `^(?:exactly one token was spent|no token was spent|each of them spent exactly one token)$`, s.spentWhatIsDue},
+		{then, `^(?:no more than their bucket held were admitted|what had come back was admitted|every token came on time)$`, s.bothCame},
+		{then, `^(?:exactly one token was spent|each of them spent exactly one token)$`, s.eachSpentOne},
+		{then, `^no token was spent$`, s.spentWhatIsDue},
 		{then, `^the answer is a rate rejection$`, func() error { return s.isRateRejection(s.answer()) }},
 		{then, `^the answer is a concurrency rejection$`, func() error { return s.isCapRejection(s.answer()) }},
 		{then, `^each answer is a concurrency rejection$`, s.eachIsCapRejection},
@@ -32,8 +33,8 @@ func (s *Scenario) thens() []sentence {
 		{then, `^its headers are single plain integers, Remaining not above Limit$`, s.headersArePlain},
 		{then, `^its RateLimit headers describe the bucket$`, s.headersDescribeBucket},
 		{then, `^(RateLimit-Limit) was the burst$`, s.headerWasRight},
-		{then, `^(RateLimit-Remaining) was always the whole tokens left$`, s.headerWasRight},
-		{then, `^(RateLimit-Reset) was always the seconds until the bucket is full$`, s.headerWasRight},
+		{then, `^(RateLimit-Remaining) was always the whole tokens left$`, s.headerMoved},
+		{then, `^(RateLimit-Reset) was always the seconds until the bucket is full$`, s.headerMoved},
 		{then, `^(Retry-After) was always the seconds until the next token$`, s.headerWasRight},
 		{then, `^the answer says Retry-After: 1$`, s.saysRetryAfterOne},
 		{then, `^the answer forbids caches to store it$`, s.forbidsCaches},
@@ -52,6 +53,9 @@ func (s *Scenario) thens() []sentence {
 func (s *Scenario) wholeBurst() error {
 	for _, u := range s.they {
 		got := s.of(u)
+		if i := slices.IndexFunc(got, func(e exchange) bool { return !paid(e) && !rateRejected(e) }); i >= 0 {
+			return fmt.Errorf("%w: neither admitted nor rejected for the rate: %s", ErrInconclusive, statusAndCode(got[i]))
+		}
 		a := u.Bucket.Allowance()
 		last := got[len(got)-1]
 		back := a.RequestsPerMinute * (last.Span.To - got[0].Span.From) / oracle.Token
@@ -80,15 +84,45 @@ func (s *Scenario) bucketWasRight() error {
 		}
 		s.claim(u)
 	}
-	return s.verdict()
+	return s.verdictOn(s.they...)
+}
+
+// verdictOn is verdict for what a bucket gives: nothing can be said of one that
+// never let anybody in.
+func (s *Scenario) verdictOn(users ...*subject) error {
+	if err := s.verdict(); err != nil {
+		return err
+	}
+	for _, u := range users {
+		if !u.served {
+			return fmt.Errorf("%w: no request of user %s got past bucket and cap", ErrInconclusive, u.ID)
+		}
+	}
+	return nil
+}
+
+// bothCame is bucketWasRight where somebody must have been admitted and somebody
+// rejected: with only one of the two, the other half of the clause was not seen.
+func (s *Scenario) bothCame() error {
+	if err := s.bucketWasRight(); err != nil {
+		return err
+	}
+	for _, u := range s.they {
+		got := s.of(u)
+		if !slices.ContainsFunc(got, paid) || !slices.ContainsFunc(got, rateRejected) {
+			return fmt.Errorf("%w: of %d requests none was admitted, or none rejected for the rate", ErrInconclusive, len(got))
+		}
+	}
+	return nil
 }
 
 // allowanceWasRight is bucketWasRight for a scenario about what a user may do.
 func (s *Scenario) allowanceWasRight() error {
-	for _, u := range s.asked() {
+	all := s.asked()
+	for _, u := range all {
 		s.claimAllowance(u)
 	}
-	return s.verdict()
+	return s.verdictOn(all...)
 }
 
 // asked is everybody who sent what the sentence before speaks of.
@@ -107,30 +141,68 @@ func (s *Scenario) parallelWasRight() error {
 	if err := s.verdict(); err != nil {
 		return err
 	}
+	n := 0
 	for _, e := range s.got {
+		if rateRejected(e) && capRejected(e) {
+			return fmt.Errorf("%w: a rejection does not say whether it is for the rate: %s", ErrInconclusive, statusAndCode(e))
+		}
 		if rateRejected(e) {
-			return nil
+			n++
 		}
 	}
-	return fmt.Errorf("%w: none of %d requests at once was rejected for the rate", ErrInconclusive, len(s.got))
+	if n == 0 || n == len(s.got) {
+		return fmt.Errorf("%w: of %d requests at once %d were rejected for the rate", ErrInconclusive, len(s.got), n)
+	}
+	return nil
+}
+
+// eachSpentOne is spentWhatIsDue for requests that a token can have been spent on.
+func (s *Scenario) eachSpentOne(ctx context.Context) error {
+	for _, e := range s.got {
+		if untouched(e) || rateRejected(e) {
+			return fmt.Errorf("%w: nothing was to be spent on a request answered with %s", ErrInconclusive, statusAndCode(e))
+		}
+	}
+	return s.spentWhatIsDue(ctx)
 }
 
 // spentWhatIsDue asks the bucket once more: the oracle knows what each request
-// so far should have cost.
+// so far should have cost, and the answer has to say what is left.
 func (s *Scenario) spentWhatIsDue(ctx context.Context) error {
-	if _, err := s.send(ctx, s.user(), s.Valid()); err != nil {
+	u := s.user()
+	if s.other != nil && !slices.ContainsFunc(s.of(s.other), rateRejected) {
+		return fmt.Errorf("%w: user %s spent and spent and was never rejected for the rate", ErrInconclusive, s.other.ID)
+	}
+	wide := u.Bucket.Width() >= oracle.Token
+	e, err := s.send(ctx, u, s.Valid())
+	if err != nil {
 		return err
 	}
-	s.claim(s.user())
-	return s.verdict()
+	s.claim(u)
+	if err := s.verdictOn(u); err != nil {
+		return err
+	}
+	switch {
+	case untouched(e):
+		return fmt.Errorf("%w: the bucket was not asked: %s", ErrInconclusive, statusAndCode(e))
+	case e.Answer.Remaining.State != contract.Good:
+		return fmt.Errorf("%w: no %s that can be read tells what was spent", ErrInconclusive, contract.HeaderRemaining)
+	case wide:
+		return fmt.Errorf("%w: too little is known of the bucket to tell a token more from a token less", ErrInconclusive)
+	}
+	return nil
 }
 
 // isRateRejection asks for a rejection, not for its form: the oracle sees to
-// that, and blames the clause of the form.
+// that, and blames the clause of the form. On a clock that runs a token may have
+// come back meanwhile: then an admission is right.
 func (s *Scenario) isRateRejection(e exchange) error {
 	s.claim(s.user())
-	if rateRejected(e) {
+	switch {
+	case rateRejected(e):
 		return s.verdict()
+	case !e.decidedWrongly():
+		return fmt.Errorf("%w: a token may have come back meanwhile: %s", ErrInconclusive, statusAndCode(e))
 	}
 	return s.broken(e, "status", "429 RATE_LIMIT_EXCEEDED", statusAndCode(e))
 }
@@ -155,6 +227,8 @@ func (s *Scenario) isNoRejection() error {
 	s.claim(s.user())
 	e := s.answer()
 	switch {
+	case untouched(e):
+		return fmt.Errorf("%w: the bucket was not asked: %s", ErrInconclusive, statusAndCode(e))
 	case capRejected(e) && s.other == nil && len(s.user().held) == 0:
 		return s.brokenFor("CONC-6", e, "status", "no rejection: nothing is in flight", statusAndCode(e))
 	case rateRejected(e), capRejected(e):
@@ -172,6 +246,9 @@ func statusAndCode(e exchange) string {
 
 func (s *Scenario) hasStatus(status int) error {
 	e := s.answer()
+	if !paid(e) {
+		return fmt.Errorf("%w: refused before it was looked at: %s", ErrInconclusive, statusAndCode(e))
+	}
 	if e.Status != status {
 		return s.broken(e, "status", fmt.Sprint(status), statusAndCode(e))
 	}
@@ -188,64 +265,6 @@ func (s *Scenario) hasErrorShape() error {
 	return s.verdict()
 }
 
-// rateLimits is the three headers of the bucket.
-func rateLimits(a contract.Answer) map[string]contract.Number {
-	return map[string]contract.Number{
-		contract.HeaderLimit: a.Limit, contract.HeaderRemaining: a.Remaining, contract.HeaderReset: a.Reset,
-	}
-}
-
-func (s *Scenario) carriesHeaders() error {
-	e := s.answer()
-	for name, n := range rateLimits(e.Answer) {
-		if n.State == contract.Absent {
-			return s.broken(e, name, "present", "absent")
-		}
-	}
-	return s.verdict()
-}
-
-func (s *Scenario) headersArePlain() error {
-	a := s.answer().Answer
-	if a.Limit.State == contract.Absent && a.Remaining.State == contract.Absent && a.Reset.State == contract.Absent {
-		return fmt.Errorf("%w: the answer carries no RateLimit header", ErrInconclusive)
-	}
-	return s.verdict()
-}
-
-// headersDescribeBucket makes every wrong header of the latest answer a breach
-// of the rule's clause, unless it was wrong before anything was in flight.
-func (s *Scenario) headersDescribeBucket() error {
-	e := s.answer()
-	for i := s.mark; i < len(s.found); i++ {
-		f := &s.found[i]
-		before := slices.ContainsFunc(s.found[:s.mark], func(g found) bool { return g.Field == f.Field && g.who == f.who })
-		if _, is := rateLimits(e.Answer)[f.Field]; is && f.who == e.who && !before {
-			f.Clause = s.clause.ID
-		}
-	}
-	return s.verdict()
-}
-
-// headerWasRight relies on the oracle, which has judged each value; it only
-// makes sure that there were any.
-func (s *Scenario) headerWasRight(name string) error {
-	for _, e := range s.got {
-		if e.Header.Get(name) != "" {
-			return s.verdict()
-		}
-	}
-	return fmt.Errorf("%w: no answer carries %s", ErrInconclusive, name)
-}
-
-func (s *Scenario) saysRetryAfterOne() error {
-	e := s.answer()
-	if n := e.Answer.RetryAfter; n.State != contract.Good || n.Value != 1 {
-		return s.broken(e, contract.HeaderRetryAfter, "1", n.String())
-	}
-	return s.verdict()
-}
-
 func (s *Scenario) forbidsCaches() error {
 	if e := s.answer(); e.Status != http.StatusTooManyRequests {
 		return fmt.Errorf("%w: the answer is no 429 but %s", ErrInconclusive, statusAndCode(e))
@@ -255,15 +274,22 @@ func (s *Scenario) forbidsCaches() error {
 
 func (s *Scenario) haveOtherIDs() error {
 	for _, e := range s.got {
-		if e.Answer.RequestID.Value == ownID {
+		switch id := e.Answer.RequestID; {
+		case id.Value == ownID:
 			return s.broken(e, contract.HeaderRequestID, "an id of the server's", ownID)
+		case id.State != contract.Good:
+			return fmt.Errorf("%w: %s is %s", ErrInconclusive, contract.HeaderRequestID, id.State)
 		}
 	}
 	return s.verdict()
 }
 
 func (s *Scenario) outsideAnswers() error {
+	outside := s.OutsideQuotas()
 	for _, e := range s.got {
+		if slices.Contains(outside, e.Path) && (e.Status == http.StatusNotFound || e.Status >= http.StatusInternalServerError) {
+			return fmt.Errorf("%w: %s is not there to be asked: %s", ErrInconclusive, e.Path, statusAndCode(e))
+		}
 		if e.Status == http.StatusTooManyRequests {
 			return s.broken(e, "status", "an answer", statusAndCode(e))
 		}

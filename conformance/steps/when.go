@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -226,11 +227,21 @@ func (s *Scenario) spendHalf(ctx context.Context) error {
 	for i := range rs {
 		rs[i] = s.Valid()
 	}
-	return s.sendAll(ctx, rs...)
+	err := s.sendAll(ctx, rs...)
+	if i := slices.IndexFunc(s.got, func(e exchange) bool { return !paid(e) }); err == nil && i >= 0 {
+		return fmt.Errorf("%w: half of the burst was not there to be spent: %s", ErrInconclusive, statusAndCode(s.got[i]))
+	}
+	return err
 }
 
 func (s *Scenario) otherSpends(ctx context.Context) error {
-	return s.sends(func() ([]exchange, error) { return s.drain(ctx, s.other, s.Valid()) })
+	return s.sends(func() ([]exchange, error) {
+		got, err := s.drain(ctx, s.other, s.Valid())
+		if err == nil && !slices.ContainsFunc(got, paid) {
+			err = fmt.Errorf("%w: user %s had nothing to spend", ErrInconclusive, s.other.ID)
+		}
+		return got, err
+	})
 }
 
 // askOutside asks each route outside the quotas twice, with the user's key.
@@ -287,14 +298,19 @@ func (s *Scenario) askDenselyAndLong(ctx context.Context) error {
 }
 
 // askAroundTheToken asks as late as the token is certainly not there, and as
-// early as it certainly is.
+// early as it certainly is. On a clock that runs on while a request is on its
+// way, to ask at the last moment is to ask too late.
 func (s *Scenario) askAroundTheToken(ctx context.Context) error {
 	u := s.user()
 	short, ok := u.Bucket.ShortOf(1)
 	if !ok {
 		return fmt.Errorf("%w: a token may have come back before the wait began", ErrInconclusive)
 	}
-	if err := s.Wait(ctx, microseconds(short)); err != nil {
+	before := microseconds(short)
+	if !s.Movable() {
+		before -= s.tokenTime(u) / 20
+	}
+	if err := s.Wait(ctx, max(0, before)); err != nil {
 		return noAnswer(err)
 	}
 	early, err := s.send(ctx, u, s.Valid())

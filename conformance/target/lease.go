@@ -31,6 +31,9 @@ type User struct {
 // Keys is how many keys the user has.
 func (u *User) Keys() int { return len(u.keys) }
 
+// Used reports whether somebody may have asked as this user before it was lent.
+func (u *User) Used() bool { return !u.fresh }
+
 // Secret is one of the user's keys, for looking whether something shows it.
 func (u *User) Secret(key int) Secret { return u.keys[key] }
 
@@ -100,6 +103,7 @@ func (t *Target) borrow(plan string, keys int) *User {
 		return cmp.Compare(la, lb)
 	})
 	fullest.leased = true
+	fullest.Bucket.Alone() // whoever had it before has let go of everything
 	return fullest
 }
 
