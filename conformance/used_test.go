@@ -1,15 +1,19 @@
 package conformance_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reports/record"
 )
@@ -83,4 +87,29 @@ func TestSlowRefillIsBlamedOnTheRefill(t *testing.T) {
 		require.NotEqual(t, record.Fail, right[id].Verdict, "%s: %+v", id, right[id].Scenarios)
 	}
 	require.NotEqual(t, record.Fail, right["RATE-2"].Verdict, "%+v", right["RATE-2"].Scenarios)
+}
+
+// A run that is cut short still says what it may have cost: whatever was admitted
+// by then, of scenarios that ended and of those that did not.
+func TestInterruptedRunCountsWhatItCharged(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var admitted, asked atomic.Int64
+	srv := httptest.NewServer(healthy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 18 {
+			cancel()
+		}
+		if r.Header.Get("Authorization") != "" { // or nobody could be charged
+			admitted.Add(1)
+		}
+		says{status: http.StatusOK, ids: true}.ServeHTTP(w, r)
+	})))
+	tgt := absurdTarget(t, srv.URL)
+	c, err := conformance.Run(ctx, tgt, conformance.Options{})
+	srv.Close() // waits for what is still being answered
+	require.NoError(t, err)
+	require.Equal(t, "interrupted", c.Aborted)
+	require.GreaterOrEqual(t, c.Charged, admitted.Load())
+	require.Positive(t, admitted.Load())
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -86,6 +87,11 @@ func checkURL(key, text string) *problem {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
 		u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return &problem{key, fmt.Sprintf("%q is no base URL", text), "http or https, host and port, such as https://staging.example"}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return &problem{key, fmt.Sprintf("port %s of %q does not exist", port, text), "a port from 1 to 65535"}
+		}
 	}
 	return nil
 }

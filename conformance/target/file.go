@@ -1,9 +1,11 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/invoicespec/brimline/internal/strictyaml"
@@ -22,6 +24,7 @@ type File struct {
 	Limits         Limits               `yaml:"limits,omitempty"`
 
 	folder string
+	doc    *strictyaml.Document // nil: it was not read from a file
 }
 
 // Credential says how a key goes into a request.
@@ -98,7 +101,7 @@ func ReadFile(path string) (File, error) {
 	var f File
 	doc, err := strictyaml.Read(path, &f)
 	if err == nil {
-		f.folder = filepath.Dir(path)
+		f.folder, f.doc = filepath.Dir(path), doc
 		err = f.makesSense(doc)
 	}
 	if err != nil {
@@ -120,6 +123,14 @@ func (f *File) makesSense(doc *strictyaml.Document) error {
 	return nil
 }
 
+// at puts the place of a key before what is wrong with the file that it names.
+func (f File) at(key string, err error) error {
+	if err == nil || f.doc == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", f.doc.At(key), err)
+}
+
 func (f *File) number(key string) *int64 {
 	switch key {
 	case "operations.valid.expect":
@@ -132,36 +143,63 @@ func (f *File) number(key string) *int64 {
 
 // Write writes a target file and, beside it and named in it, the keys and the
 // control token, which nobody but the owner may read. Each file is replaced as a
-// whole, the target file last, so that whoever waits for it finds all of them.
-func Write(path string, f File, keys []Key, token Secret) error {
+// whole, the target file last, so that whoever waits for it finds all of them,
+// and none before all are ready to be put in place.
+func Write(path string, f File, keys []Key, token Secret) (err error) {
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	var all []*draft
+	defer func() {
+		for _, d := range all {
+			d.discard()
+		}
+	}()
+	add := func(path string, data []byte, mode os.FileMode) {
+		if err == nil {
+			var d *draft
+			d, err = prepare(path, data, mode)
+			all = append(all, d)
+		}
+	}
 	if len(keys) > 0 {
 		f.KeysFile = filepath.Base(stem) + ".keys"
-		if err := replace(stem+".keys", encodeKeys(keys), 0o600); err != nil {
-			return err
-		}
 	}
 	if f.Can.Control != nil {
 		f.Can.Control = &ControlAddress{URL: f.Can.Control.URL, TokenFile: filepath.Base(stem) + ".token"}
-		if err := replace(stem+".token", []byte(token.Reveal()+"\n"), 0o600); err != nil {
-			return err
+	}
+	data, encoding := strictyaml.Encode(f)
+	if encoding != nil {
+		return fmt.Errorf("write %s: %w", path, encoding)
+	}
+	add(path, data, 0o644) // first, so that what is wrong is said of the file that was asked for
+	if len(keys) > 0 {
+		add(stem+".keys", encodeKeys(keys), 0o600)
+	}
+	if f.Can.Control != nil {
+		add(stem+".token", []byte(token.Reveal()+"\n"), 0o600)
+	}
+	for _, d := range slices.Backward(all) {
+		if err == nil {
+			err = d.put()
 		}
 	}
-	data, err := strictyaml.Encode(f)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return replace(path, data, 0o644)
+	return err
 }
 
-// replace puts a file in place of whatever was there, so that a mode that was
-// too wide does not survive.
-func replace(path string, data []byte, mode os.FileMode) error {
+// draft is a file that is written and not yet in place.
+type draft struct{ tmp, path string }
+
+// prepare writes a file beside the place that it is to take. Its errors name
+// that place.
+func prepare(path string, data []byte, mode os.FileMode) (*draft, error) {
+	d := &draft{path: path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return d, fmt.Errorf("write %s: a folder; accepted: a file to be written", path)
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return d, d.wrap(err)
 	}
-	defer os.Remove(tmp.Name()) // after the rename there is nothing to remove
+	d.tmp = tmp.Name()
 	_, err = tmp.Write(data)
 	if err == nil {
 		err = tmp.Chmod(mode)
@@ -169,13 +207,31 @@ func replace(path string, data []byte, mode os.FileMode) error {
 	if cerr := tmp.Close(); err == nil {
 		err = cerr
 	}
+	return d, d.wrap(err)
+}
+
+// put puts the file in place of whatever was there, so that a mode that was too
+// wide does not survive.
+func (d *draft) put() error {
+	err := os.Rename(d.tmp, d.path)
+	if le := (*os.LinkError)(nil); errors.As(err, &le) {
+		err = le.Err
+	}
+	return d.wrap(err)
+}
+
+// discard removes what was not put in place; after that there is nothing.
+func (d *draft) discard() {
+	if d.tmp != "" {
+		os.Remove(d.tmp)
+	}
+}
+
+func (d *draft) wrap(err error) error {
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return fmt.Errorf("write %w", fileError(d.path, err))
 }
 
 // in is the path of a file that the target file names.

@@ -71,6 +71,8 @@ func TestReadFileRefuses(t *testing.T) {
 		"not a URL":                {"[http://127.0.0.1:8080]", "[127.0.0.1:8080]", `:1: base-urls[0]: "127.0.0.1:8080" is no base URL; accepted: http or https`},
 		"a URL with a path":        {"[http://127.0.0.1:8080]", "[http://a/b]", ":1: base-urls[0]: "},
 		"a URL with a password":    {"[http://127.0.0.1:8080]", "[http://u:p@a]", ":1: base-urls[0]: "},
+		"a port that is none":      {"[http://127.0.0.1:8080]", "[http://127.0.0.1:99999]", `:1: base-urls[0]: port 99999 of "http://127.0.0.1:99999" does not exist; accepted: a port from 1 to 65535`},
+		"port zero":                {"http://127.0.0.1:9091", "http://127.0.0.1:0", ":12: can.control.url: port 0 of "},
 		"another scheme":           {"[http://127.0.0.1:8080]", "[ftp://a]", ":1: base-urls[0]: "},
 		"template without key":     {"Bearer {key}", "Bearer", `:2: credential.template: "Bearer" does not hold {key} once`},
 		"template with two keys":   {"Bearer {key}", "{key} {key}", ":2: credential.template: "},
@@ -148,7 +150,55 @@ func TestWriteIsReadBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 3, "nothing temporary is left behind")
 
-	require.Error(t, target.Write(filepath.Join(dir, "no", "where.yaml"), f, nil, target.Secret{}))
+}
+
+// What cannot be written whole is not begun: keys above all must not be left
+// lying where nobody looks for them.
+func TestWriteLeavesNothingBehind(t *testing.T) {
+	f := target.File{Can: target.Can{Control: &target.ControlAddress{URL: "http://127.0.0.1:2"}}}
+	keys := []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret("isk_free_0123456789abcdef0123")}}
+	for name, c := range map[string]struct{ path, want string }{
+		"a folder":                    {".", ": a folder; accepted: a file to be written"},
+		"a folder that is not there":  {"no/where.yaml", "no/where.yaml: no such file or directory"},
+		"a folder where its keys go":  {"taken.yaml", "taken.keys: a folder; accepted"},
+		"a folder where it goes":      {"taken.keys", "taken.keys: a folder; accepted"},
+		"a folder where a token goes": {"also.yaml", "also.token: a folder; accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			for _, folder := range []string{"taken.keys", "also.token"} {
+				require.NoError(t, os.Mkdir(folder, 0o700))
+			}
+			err := target.Write(c.path, f, keys, target.NewSecret("the-token"))
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "-1", "no temporary name")
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, left, 2)
+		})
+	}
+}
+
+// A file that the target file names is refused at the line that names it.
+func TestNamedFilesAreRefusedWhereTheyAreNamed(t *testing.T) {
+	for name, c := range map[string]struct{ keys, token, want string }{
+		"no keys file":    {"gone.csv", "t.token", "t.yaml:3: keys-file: "},
+		"a folder":        {".", "t.token", ": a folder; accepted: a file"},
+		"no token file":   {"k.csv", "gone.token", "t.yaml:12: can.control.token-file: "},
+		"bad lines in it": {"bad.csv", "t.token", "t.yaml:3: keys-file: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.NewReplacer("keys-file: brimline.keys", "keys-file: "+c.keys, "control.token", c.token, "http://127.0.0.1:8080", answering(t, 200)).Replace(goodFile)
+			dir := folder(t, map[string]string{"t.yaml": text, "ok.json": `{"a":1}`, "k.csv": "user,plan,key\nu1,free,k1\n", "bad.csv": "user\n", "t.token": "x"})
+			f, err := target.ReadFile(filepath.Join(dir, "t.yaml"))
+			require.NoError(t, err)
+			_, err = target.Open(t.Context(), f, target.Options{})
+			require.ErrorContains(t, err, c.want)
+			require.True(t, strings.HasPrefix(err.Error(), filepath.Join(dir, "t.yaml:")), "%v", err)
+			require.NotContains(t, err.Error(), "chmod", "nobody is told to break a folder")
+		})
+	}
 }
 
 func TestReadKeys(t *testing.T) {

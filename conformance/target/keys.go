@@ -112,6 +112,9 @@ func readSecret(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, fileError(path, err)
 	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: a folder; accepted: a file", path)
+	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("%s: mode %04o lets others read it; accepted: 0600 (chmod 600 %s)", path, mode, path)
 	}

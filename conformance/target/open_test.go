@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,20 @@ func answering(t *testing.T, status int) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// A target that takes connections and says nothing is away as well, and soon.
+func TestATargetThatHangs(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	f := fileFor("http://" + l.Addr().String())
+	f.OutsideQuotas = []string{"/health"}
+	_, err = target.Open(t.Context(), f, target.Options{
+		Keys: []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret(theKey)}}, Patience: 50 * time.Millisecond,
+	})
+	require.ErrorIs(t, err, target.ErrAway)
+	require.ErrorContains(t, err, "does not answer within 50ms")
 }
 
 func TestATargetThatIsAway(t *testing.T) {

@@ -15,6 +15,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -48,6 +50,8 @@ var (
 type Options struct {
 	Keys         []Key  // users in memory, instead of the keys file
 	ControlToken Secret // instead of the token file
+
+	Patience time.Duration // with a target that does not answer its first question; 0: 5 seconds
 }
 
 // Target is an open target. Its methods may be called concurrently, but those
@@ -97,7 +101,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.reach(ctx); err != nil {
+	if err := t.reach(ctx, cmp.Or(o.Patience, 5*time.Second)); err != nil {
 		return nil, err
 	}
 	mode := control.ClockReal
@@ -105,7 +109,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 		token := o.ControlToken
 		if token == (Secret{}) {
 			if token, err = readToken(f.in(c.TokenFile)); err != nil {
-				return nil, err
+				return nil, f.at("can.control.token-file", err)
 			}
 		}
 		if t.control, err = openControl(ctx, c.URL, token); err != nil {
@@ -147,22 +151,30 @@ func (t *Target) loadOperations() error {
 	return err
 }
 
-// reach makes sure that something answers at every base URL.
-func (t *Target) reach(ctx context.Context) error {
+// reach makes sure that something answers at every base URL, and soon.
+func (t *Target) reach(ctx context.Context, patience time.Duration) error {
 	for _, base := range t.bases {
-		c, err := dial(ctx, base)
-		if err != nil {
-			return err
-		}
-		if len(t.file.OutsideQuotas) > 0 {
-			err = greet(c, base, t.file.OutsideQuotas[0])
-		}
-		c.Close()
-		if err != nil {
+		if err := t.reachOne(ctx, base, patience); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Duration) error {
+	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: %s does not answer within %s", ErrAway, base, patience))
+	defer cancel()
+	c, err := dial(within, base)
+	if err == nil {
+		if len(t.file.OutsideQuotas) > 0 {
+			err = greet(c, base, t.file.OutsideQuotas[0])
+		}
+		c.Close()
+	}
+	if err != nil && within.Err() != nil {
+		return context.Cause(within) // whatever broke off, this is why
+	}
+	return err
 }
 
 func greet(c *conversation, base *url.URL, path string) error {
@@ -217,7 +229,8 @@ func (f File) keys(o Options) ([]Key, error) {
 	if len(o.Keys) > 0 || f.KeysFile == "" {
 		return o.Keys, nil
 	}
-	return ReadKeys(f.in(f.KeysFile))
+	keys, err := ReadKeys(f.in(f.KeysFile))
+	return keys, f.at("keys-file", err)
 }
 
 // admitKeys makes users of keys. Nothing is known of their buckets.

@@ -36,9 +36,14 @@ func (t *Target) SendUnparsable(ctx context.Context, u *User, x Unparsable) Exch
 	if f.exchange.Err = t.time.check(); f.exchange.Err != nil {
 		return f.exchange
 	}
+	if f.exchange.Err = t.budget.reserve(); f.exchange.Err != nil { // what is let through is charged like any other
+		return f.exchange
+	}
+	f.reserved = true
 	f.message = message{head: []byte(head), method: post}
 	if f.conn, f.exchange.Err = dial(ctx, base); f.exchange.Err != nil {
 		f.conn = nil
+		f.settle()
 		return f.exchange
 	}
 	f.leave()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 type decoder struct{ doc *Document }
@@ -75,8 +76,20 @@ func (d decoder) value(n ast.Node, key string, v reflect.Value) error {
 }
 
 func (d decoder) mismatch(n ast.Node, key string, t reflect.Type) error {
-	return d.doc.refuse(n, key, "got "+describe(n), kindName(t))
+	got := describe(n)
+	if t.Kind() == reflect.Int64 && t != reflect.TypeFor[time.Duration]() {
+		bare := n.GetToken().Value
+		if s, ok := n.(*ast.StringNode); ok && s.Token.Type == token.StringType && numeric.MatchString(bare) {
+			got = printable(bare) // people mean a number, whatever YAML takes it for
+		}
+		if decimal.MatchString(got) {
+			got += ", which is out of range"
+		}
+	}
+	return d.doc.refuse(n, key, "got "+got, kindName(t))
 }
+
+var numeric = regexp.MustCompile(`^[-+]?[0-9][0-9_.,]*([eE][-+]?[0-9]+)?$`)
 
 // spelledOut reports whether a value that is also read from text came as a
 // mapping of its fields.

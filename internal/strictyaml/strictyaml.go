@@ -110,6 +110,11 @@ func (d *Document) Refuse(key, problem, accepted string) error {
 	return &Error{File: d.file, Line: d.line(key), Key: key, Problem: problem, Accepted: accepted}
 }
 
+// At is where a key is, as errors say it: file, line and key.
+func (d *Document) At(key string) string {
+	return strings.TrimSuffix((&Error{File: d.file, Line: d.line(key), Key: key}).Error(), ": ")
+}
+
 // line is where a key is, or else the nearest one above it.
 func (d *Document) line(key string) int {
 	for {
@@ -202,12 +207,24 @@ func (d *Document) syntaxError(err error) error {
 	e := &Error{File: d.file, Problem: "not well-formed YAML"}
 	var se yaml.Error
 	if errors.As(err, &se) {
-		e.Problem = printable(se.GetMessage())
+		e.Problem, e.Accepted = plainly(se.GetMessage())
 		if t := se.GetToken(); t != nil {
 			e.Line = t.Position.Line
 		}
 	}
 	return e
+}
+
+// plainly puts what the parser says into words for somebody who does not write
+// parsers, where that is known.
+func plainly(message string) (problem, accepted string) {
+	switch {
+	case strings.Contains(message, "\t"):
+		return "a tab to indent with", "spaces"
+	case strings.Contains(message, "value is not allowed in this context"), strings.Contains(message, "non-map value is specified"):
+		return "a value, or an item of a list, where a key belongs", "key: value, indented like the keys around it"
+	}
+	return printable(message), ""
 }
 
 func lineOf(n ast.Node) int {
