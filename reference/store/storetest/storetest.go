@@ -19,35 +19,21 @@ import (
 
 	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/clock"
+	"github.com/invoicespec/brimline/reference/httpapi"
+	"github.com/invoicespec/brimline/reference/operator"
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
 // Store is what a server asks of a store, and an operator.
 type Store interface {
+	httpapi.Accounts
+	httpapi.Ledger
+	operator.Accounts
 	Digest(k account.Key) account.Digest
-	Lookup(ctx context.Context, d account.Digest) (account.Record, error)
 
-	Reserve(ctx context.Context, user, id string) error
-	Charge(ctx context.Context, id string) error
-	GiveBack(ctx context.Context, id string) error
-
-	CreateUser(ctx context.Context, plan string, keys int) (string, []account.Key, error)
 	Known(ctx context.Context, user string) (bool, error)
-	AddKey(ctx context.Context, user string) (account.Key, error)
 	RevokeKey(ctx context.Context, user string, k account.Key) error
-	RevokeKeyNamed(ctx context.Context, user, name string) error
-	Keys(ctx context.Context, user string) ([]account.KeyInfo, error)
-
-	SchedulePlan(ctx context.Context, user, plan string) (boundary time.Time, err error)
-	CancelPlan(ctx context.Context, user string) error
-	EndPeriod(ctx context.Context, user string) (account.Period, error)
 	SetPlan(ctx context.Context, user, plan string) error
-	SetOperations(ctx context.Context, user string, left int64) error
-	Billing(ctx context.Context, user string) (account.Billing, error)
-
-	SetOverride(ctx context.Context, user string, o policy.Override, by account.Note) error
-	EndOverride(ctx context.Context, user string, d policy.Dimension, by account.Note) error
-	Overrides(ctx context.Context, user string) ([]account.OverrideEntry, error)
 
 	StoreEntitlement(ctx context.Context, user string, d policy.Dimension, text string) error
 	RemoveEntitlement(ctx context.Context, user string, d policy.Dimension) error
