@@ -92,7 +92,29 @@ func (s *Spool) deliverBatch(ctx context.Context) (more bool, err error) {
 	case ended:
 		return true, s.removeOldest()
 	}
-	return false, nil
+	return false, s.reclaim(g)
+}
+
+// reclaim empties the last segment when the file system has no more room and all
+// that it took is delivered: nothing else in the spool can be given back. What it
+// drops is the beginning of a line that failed.
+func (s *Spool) reclaim(g segment) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := &s.segments[len(s.segments)-1]
+	if !s.full || *last != g {
+		return nil
+	}
+	s.at.offset = 0
+	if err := savePosition(s.saved, s.at); err != nil {
+		return err
+	}
+	if err := s.lines.file.Truncate(0); err != nil {
+		return err
+	}
+	s.used -= last.size
+	last.size, s.lines.torn, s.full = 0, false, false
+	return nil
 }
 
 // oldest is the segment that delivery is at, with the size that is safe to read;

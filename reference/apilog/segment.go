@@ -62,8 +62,8 @@ type position struct {
 	offset  int64
 }
 
-// positionFormat is of one length, so that saving a position needs no room on a
-// disk that is full.
+// positionFormat is of one length and written when a spool is opened, so that
+// saving a position needs no room on a disk that is full.
 const positionFormat = "%020d %020d\n"
 
 // openPosition reads what was saved last. What cannot be read is as good as
@@ -76,6 +76,10 @@ func openPosition(dir string) (*os.File, position, error) {
 	var p position
 	if _, err := fmt.Fscanf(f, "%d %d\n", &p.segment, &p.offset); err != nil || p.offset < 0 {
 		p = position{}
+	}
+	if err := savePosition(f, p); err != nil {
+		f.Close()
+		return nil, position{}, err
 	}
 	return f, p, nil
 }

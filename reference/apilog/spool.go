@@ -78,6 +78,7 @@ type Spool struct {
 	used     int64     // bytes of all segments
 	at       position  // up to where they are delivered
 	fresh    int       // lines since delivery last looked
+	full     bool      // the file system would not have the last line
 	closed   bool
 	stats    Stats
 	said     time.Time // when drops were last spoken of
@@ -226,6 +227,8 @@ func (s *Spool) append(line []byte, e contract.LogEntry) error {
 	s.used += int64(n)
 	if err != nil {
 		s.stats.Dropped.Failed++
+		s.full = true
+		signal(s.written) // delivery may have room to give back
 		return err
 	}
 	s.stats.Written++
