@@ -82,7 +82,7 @@ var limitWords = map[policy.Dimension][2]string{
 
 func show(b account.Billing, eff policy.Effective, now time.Time) billingView {
 	sub := b.Subscription
-	v := billingView{Plan: eff.Plan, Operations: operations(b, b.Plans[sub.PlanAt(now)].Operations)}
+	v := billingView{Plan: eff.Plan, Operations: operations(b)}
 	if sub.Scheduled != "" && now.Before(sub.Boundary) {
 		v.Next, v.NextFrom = b.Plans[sub.Scheduled].Name, stamp(sub.Boundary)
 	}
@@ -107,14 +107,9 @@ func show(b account.Billing, eff policy.Effective, now time.Time) billingView {
 }
 
 // operations says how many were used of how many: all that a user has, which can
-// be more or less than the plan gives. Where nothing is left and more was used
-// than the plan gives, it is the plan's.
-func operations(b account.Billing, plan int64) operationsView {
-	v := operationsView{Used: b.Used, Of: b.Used + b.Left, Left: b.Left, From: stamp(b.Period.Start), To: stamp(b.Period.End)}
-	if b.Left == 0 {
-		v.Of = min(v.Of, plan)
-	}
-	return v
+// be more or less than the plan gives.
+func operations(b account.Billing) operationsView {
+	return operationsView{Used: b.Used, Of: b.Used + b.Left, Left: b.Left, From: stamp(b.Period.Start), To: stamp(b.Period.End)}
 }
 
 // Share is what was used in tenths of a percent. Only nothing is 0, and only
@@ -131,7 +126,7 @@ func (v operationsView) Share() int64 {
 
 // Percent is what was used of what there is, where that says something.
 func (v operationsView) Percent() string {
-	if v.Of == 0 || v.Used > v.Of {
+	if v.Of == 0 {
 		return ""
 	}
 	return figure.Short(float64(v.Used) / float64(v.Of))

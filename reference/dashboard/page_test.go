@@ -202,27 +202,22 @@ func TestScheduledPlan(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	for name, c := range map[string]struct {
-		limit, used, left int64
-		want, meter       string
+		used, left  int64
+		want, meter string
 	}{
-		"none used":               {100, 0, 100, "0 of 100 used 0 % 100 left in", `meter" .* width="0"`},
-		"one of many":             {1_000_000, 1, 999_999, "1 of 1,000,000 used under 0.01 % 999,999 left in", `meter" .* width="8"`},
-		"half":                    {100, 50, 50, "50 of 100 used 50 % 50 left in", `meter" .* width="500"`},
-		"one left":                {1000, 999, 1, "999 of 1,000 used 99.9 % 1 left in", `meter" .* width="992"`},
-		"all":                     {100, 100, 0, "100 of 100 used 100 % None left in", `meter full" .* width="1000"`},
-		"more than the plan's":    {100, 117, 0, "117 of 100 used None left in", `meter full" .* width="1000"`},
-		"a limit of none":         {0, 0, 0, "0 of 0 used None left in", `meter full" .* width="0"`},
-		"a limit of none, used":   {0, 3, 0, "3 of 0 used None left in", `meter full" .* width="1000"`},
-		"more than the plan left": {100, 90, 510, "90 of 600 used 15 % 510 left in", `meter" .* width="150"`},
-		"less than the plan left": {100, 30, 20, "30 of 50 used 60 % 20 left in", `meter" .* width="600"`},
+		"none used":               {0, 100, "0 of 100 used 0 % 100 left in", `meter" .* width="0"`},
+		"one of many":             {1, 999_999, "1 of 1,000,000 used under 0.01 % 999,999 left in", `meter" .* width="8"`},
+		"half":                    {50, 50, "50 of 100 used 50 % 50 left in", `meter" .* width="500"`},
+		"one left":                {999, 1, "999 of 1,000 used 99.9 % 1 left in", `meter" .* width="992"`},
+		"all":                     {100, 0, "100 of 100 used 100 % None left in", `meter full" .* width="1000"`},
+		"more than the plan's":    {117, 0, "117 of 117 used 100 % None left in", `meter full" .* width="1000"`},
+		"nothing at all":          {0, 0, "0 of 0 used None left in", `meter full" .* width="0"`},
+		"more than the plan left": {90, 510, "90 of 600 used 15 % 510 left in", `meter" .* width="150"`},
+		"less than the plan left": {30, 20, "30 of 50 used 60 % 20 left in", `meter" .* width="600"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			k := s.add(t, "user-1", "pro", used(c.used, c.left), func(b *account.Billing) {
-				p := b.Plans["pro"]
-				p.Operations = c.limit
-				b.Plans["pro"] = p
-			})
+			k := s.add(t, "user-1", "pro", used(c.used, c.left))
 			page := s.page(t, k)
 			require.Contains(t, visible(page), c.want)
 			require.Regexp(t, c.meter, page)
