@@ -76,10 +76,18 @@ func (f *adminFlags) on(ctx context.Context, w world, do func(context.Context, d
 	c := clock.NewReal()
 	s, err := postgres.Open(ctx, postgres.Config{URL: f.url, Digester: digester, Clock: c, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return exitWith(exitCannotTell, err)
+		return databaseError(err)
 	}
 	defer s.Close()
 	return adminError(do(ctx, desk{s, c, w.stdout}))
+}
+
+// databaseError gives an error of opening a database its exit code.
+func databaseError(err error) error {
+	if errors.Is(err, postgres.ErrAway) {
+		return exitWith(exitCannotTell, err)
+	}
+	return err
 }
 
 // adminError tells a request that makes no sense from a database that failed.
@@ -145,7 +153,7 @@ func adminMigrate(f *adminFlags, w world) *cobra.Command {
 			}
 			steps, err := postgres.Migrate(c.Context(), f.url)
 			if err != nil {
-				return exitWith(exitCannotTell, err)
+				return databaseError(err)
 			}
 			fmt.Fprintf(w.stdout, "schema is up to date (%d steps)\n", steps)
 			return f.on(c.Context(), w, func(ctx context.Context, d desk) error { return d.AddPlans(ctx, table) })
@@ -159,6 +167,9 @@ func adminUser(f *adminFlags, w world) *cobra.Command {
 	var plan string
 	var keys int
 	create := f.subverb(w, "create", "Create a user and show their keys, this once", func(ctx context.Context, d desk, _ []string) error {
+		if keys < 0 {
+			return fmt.Errorf("%w: --keys %d; accepted: 0 to %d", account.ErrRefused, keys, account.MaxKeys)
+		}
 		user, issued, err := d.CreateUser(ctx, plan, keys)
 		if err != nil {
 			return err

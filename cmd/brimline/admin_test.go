@@ -74,8 +74,19 @@ func TestAdmin(t *testing.T) {
 func TestAdminRefuses(t *testing.T) {
 	o := openOffice(t)
 	code, _, errs := o.run("admin", "user", "show", "user-1")
-	require.Equal(t, exitCannotTell, code)
+	require.Equal(t, exitUsage, code)
 	require.Contains(t, errs, "migrate it")
+	right := o.secret
+	o.secret = filepath.Join(t.TempDir(), "short.secret")
+	require.NoError(t, os.WriteFile(o.secret, []byte("short"), 0o600))
+	code, out, errs := o.run("admin", "migrate")
+	require.Equal(t, exitUsage, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, "5 bytes; accepted: 32 or more")
+	o.secret = right
+	code, _, errs = o.run("admin", "user", "show", "user-1")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "migrate it", "nothing was changed")
 	o.admin("migrate")
 	user := strings.Fields(o.admin("user", "create"))[0]
 	note := []string{"--author", "ann", "--reason", "launch"}
@@ -83,22 +94,23 @@ func TestAdminRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown user":     {[]string{"user", "show", "user-999"}, `unknown user "user-999"`},
-		"an unknown plan":     {[]string{"user", "create", "--plan", "gold"}, `unknown plan "gold"`},
-		"an unknown key":      {[]string{"key", "revoke", user, user + "/9"}, "unknown API key"},
-		"zero":                {append([]string{"override", "set", user, "burst", "0"}, note...), `burst "0" is no whole number from 1 to 1000000`},
-		"a fraction":          {append([]string{"override", "set", user, "burst", "1.5"}, note...), `burst "1.5" is no whole number`},
-		"a sentinel":          {append([]string{"override", "set", user, "burst", "unlimited"}, note...), `"unlimited"`},
-		"no author":           {[]string{"override", "set", user, "burst", "4", "--reason", "x"}, "the author is missing"},
-		"no reason":           {[]string{"override", "set", user, "burst", "4", "--author", "x"}, "the reason is missing"},
-		"no date":             {append([]string{"override", "set", user, "burst", "4", "--expires", "tomorrow"}, note...), `--expires "tomorrow"; accepted: a time such as`},
-		"a date that is over": {append([]string{"override", "set", user, "burst", "4", "--expires", "2020-01-01T00:00:00Z"}, note...), "expire"},
-		"no dimension":        {append([]string{"override", "set", user, "speed", "4"}, note...), `"speed" is none of the dimensions`},
-		"operations in words": {[]string{"user", "operations", user, "many"}, `"many" operations; accepted`},
-		"no such verb":        {[]string{"key", "delete", user, user + "/1"}, `brimline admin key: got "delete ` + user + " " + user + `/1"; accepted: create, list, revoke`},
-		"no such group":       {[]string{"keys"}, `brimline admin: got "keys"; accepted: `},
-		"a group alone":       {[]string{"key"}, `brimline admin key: got ""; accepted: `},
-		"too few arguments":   {[]string{"user", "show"}, "accepts 1 arg"},
+		"an unknown user":      {[]string{"user", "show", "user-999"}, `unknown user "user-999"`},
+		"an unknown plan":      {[]string{"user", "create", "--plan", "gold"}, `unknown plan "gold"`},
+		"an unknown key":       {[]string{"key", "revoke", user, user + "/9"}, "unknown API key"},
+		"zero":                 {append([]string{"override", "set", user, "burst", "0"}, note...), `burst "0" is no whole number from 1 to 1000000`},
+		"a fraction":           {append([]string{"override", "set", user, "burst", "1.5"}, note...), `burst "1.5" is no whole number`},
+		"a sentinel":           {append([]string{"override", "set", user, "burst", "unlimited"}, note...), `"unlimited"`},
+		"no author":            {[]string{"override", "set", user, "burst", "4", "--reason", "x"}, "the author is missing"},
+		"no reason":            {[]string{"override", "set", user, "burst", "4", "--author", "x"}, "the reason is missing"},
+		"no date":              {append([]string{"override", "set", user, "burst", "4", "--expires", "tomorrow"}, note...), `--expires "tomorrow"; accepted: a time such as`},
+		"a date that is over":  {append([]string{"override", "set", user, "burst", "4", "--expires", "2020-01-01T00:00:00Z"}, note...), "expire"},
+		"no dimension":         {append([]string{"override", "set", user, "speed", "4"}, note...), `"speed" is none of the dimensions`},
+		"operations in words":  {[]string{"user", "operations", user, "many"}, `"many" operations; accepted`},
+		"fewer keys than none": {[]string{"user", "create", "--keys", "-1"}, "--keys -1; accepted: 0 to 64"},
+		"no such verb":         {[]string{"key", "delete", user, user + "/1"}, `brimline admin key: got "delete ` + user + " " + user + `/1"; accepted: create, list, revoke`},
+		"no such group":        {[]string{"keys"}, `brimline admin: got "keys"; accepted: `},
+		"a group alone":        {[]string{"key"}, `brimline admin key: got ""; accepted: `},
+		"too few arguments":    {[]string{"user", "show"}, "accepts 1 arg"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := o.run(append([]string{"admin"}, c.args...)...)
@@ -122,7 +134,7 @@ func TestAdminWithoutADatabase(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errs, "others can read it (mode 0644)")
 	require.NoError(t, os.Chmod(o.secret, 0o600))
-	for _, args := range [][]string{{"admin", "user", "show", "user-1"}, {"admin", "migrate"}} {
+	for _, args := range [][]string{{"admin", "user", "show", "user-1"}, {"admin", "migrate"}, {"serve", "--listen", "127.0.0.1:0"}} {
 		code, _, errs = o.run(args...)
 		require.Equal(t, exitCannotTell, code)
 		require.NotContains(t, errs, "hush")

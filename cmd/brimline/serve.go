@@ -120,7 +120,7 @@ func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error 
 		return fmt.Errorf("%w: other machines could reach it without TLS (--allow-remote lets them, for --listen)", err)
 	}
 	if err != nil {
-		return err
+		return databaseError(err)
 	}
 	defer func() {
 		if err := s.Close(context.WithoutCancel(ctx)); err != nil {

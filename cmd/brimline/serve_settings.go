@@ -30,7 +30,7 @@ type serveSettings struct {
 				IdleExpiry  time.Duration `yaml:"idle-expiry,omitempty" usage:"how long an unused bucket is kept at least" range:"1s 24h"`
 			} `yaml:"cache,omitempty"`
 			Anonymous struct {
-				RequestsPerMinute int64    `yaml:"requests-per-minute,omitempty" usage:"attempts that do not authenticate, per address" range:"1 1000000"`
+				RequestsPerMinute int64    `yaml:"requests-per-minute,omitempty" usage:"attempts to sign in to the billing page, per address; the API has no such gate yet" range:"1 1000000"`
 				Burst             int64    `yaml:"burst,omitempty" usage:"such attempts at once" range:"1 1000000"`
 				Concurrency       int64    `yaml:"concurrency,omitempty" usage:"such attempts in flight" range:"1 100000"`
 				TrustedProxies    []string `yaml:"trusted-proxies,omitempty" usage:"addresses and prefixes whose client header is believed"`

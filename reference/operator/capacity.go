@@ -14,7 +14,7 @@ import (
 // capacity is the routes by which services of the engine account for operations
 // that no request of a user stands behind, such as a batch (LOG-7). A
 // reservation's id is the caller's own and used once; to charge it and to give it
-// back may be repeated.
+// back may be repeated for as long as [account.ReservationLapse].
 type capacity struct{ ledger Ledger }
 
 func (c capacity) routes() []route {

@@ -60,10 +60,8 @@ func (s *Store) Known(ctx context.Context, user string) (bool, error) {
 // AddKey issues one more key of a user.
 func (s *Store) AddKey(ctx context.Context, user string) (k account.Key, err error) {
 	err = s.change(ctx, user, func(ctx context.Context, tx pgx.Tx, who subject) error {
-		var plan string
-		if err := tx.QueryRow(ctx, `
-select p.name from subscription s join plan p on p.id = s.plan_id
-where s.user_id = $1 and s.begins <= $2 order by s.begins desc limit 1`, who.number, who.at).Scan(&plan); err != nil {
+		_, plan, _, err := inForce(ctx, tx, who)
+		if err != nil {
 			return err
 		}
 		k, err = s.issue(ctx, tx, who, plan)

@@ -26,6 +26,9 @@ func Migrate(ctx context.Context, databaseURL string) (steps int, err error) {
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.PingContext(ctx); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrAway, err)
+	}
 	p, err := provider(db)
 	if err != nil {
 		return 0, err
@@ -48,4 +51,22 @@ func provider(db *sql.DB) (*goose.Provider, error) {
 	}
 	return goose.NewProvider(goose.DialectPostgres, db, files,
 		goose.WithSessionLocker(session), goose.WithDisableGlobalRegistry(true))
+}
+
+// upToDate is [ErrSchema] where a step of this program's schema is missing.
+func upToDate(ctx context.Context, tx pgx.Tx) error {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return err
+	}
+	want, err := goose.NumericComponent(files[len(files)-1].Name())
+	if err != nil {
+		return err
+	}
+	var has int64
+	err = tx.QueryRow(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).Scan(&has)
+	if err == nil && has < want {
+		return fmt.Errorf("%w: it is at step %d of %d", ErrSchema, has, want)
+	}
+	return err
 }

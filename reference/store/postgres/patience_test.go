@@ -6,7 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/internal/pgtest"
 )
 
 // TestPatienceCountsFromTheLastSignOfLife: a call ends when the database has told
@@ -48,4 +51,44 @@ func TestPatienceCountsFromTheLastSignOfLife(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWaitingForAConnectionCostsNothingOfTheAnswersTime: a call that got its
+// connection late has as long for its answer as any other. Else each connection
+// of a database that is back would be broken by the next who has waited.
+func TestWaitingForAConnectionCostsNothingOfTheAnswersTime(t *testing.T) {
+	const patience = time.Second
+	cfg, err := pgxpool.ParseConfig(pgtest.Database(t))
+	require.NoError(t, err)
+	cfg.MaxConns = 1
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	defer pool.Close()
+	s := &Store{pool: pool, pulse: newPulse(), patience: patience}
+
+	held, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	time.AfterFunc(patience/4, held.Release)
+	var had time.Duration
+	err = s.promptly(t.Context(), func(ctx context.Context, _ *pgxpool.Conn) error {
+		start := time.Now()
+		<-ctx.Done()
+		had = time.Since(start)
+		return ctx.Err()
+	})
+	require.ErrorIs(t, err, errSilent)
+	require.GreaterOrEqual(t, had, patience)
+
+	// One who never gets a connection breaks none.
+	held, err = pool.Acquire(t.Context())
+	require.NoError(t, err)
+	opened := pool.Stat().NewConnsCount()
+	err = s.promptly(t.Context(), func(context.Context, *pgxpool.Conn) error {
+		t.Error("there was no connection to be had")
+		return nil
+	})
+	require.ErrorIs(t, err, errSilent)
+	held.Release()
+	require.NoError(t, pool.Ping(t.Context()))
+	require.Equal(t, opened, pool.Stat().NewConnsCount())
 }

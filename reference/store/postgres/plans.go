@@ -147,9 +147,8 @@ func (s *Store) alter(ctx context.Context, user string, d policy.Dimension, to *
 		return fmt.Errorf("%w: %w", account.ErrRefused, d.Check())
 	}
 	return s.change(ctx, user, func(ctx context.Context, tx pgx.Tx, who subject) error {
-		var id, name string
-		var begins time.Time
-		if err := tx.QueryRow(ctx, inForce, who.number, who.at).Scan(&id, &name, &begins); err != nil {
+		id, name, begins, err := inForce(ctx, tx, who)
+		if err != nil {
 			return err
 		}
 		variant := name + "~" + user
@@ -164,7 +163,7 @@ on conflict (id) do update set operations = excluded.operations, requests_per_mi
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, `update plan set `+column+` = $2 where id = $1`, variant, to)
+		_, err = tx.Exec(ctx, `update plan set `+column+` = $2 where id = $1`, variant, to)
 		return err
 	})
 }
@@ -172,16 +171,19 @@ on conflict (id) do update set operations = excluded.operations, requests_per_mi
 // MendEntitlements puts the user back on the plan itself.
 func (s *Store) MendEntitlements(ctx context.Context, user string) error {
 	return s.change(ctx, user, func(ctx context.Context, tx pgx.Tx, who subject) error {
-		var id, name string
-		var begins time.Time
-		if err := tx.QueryRow(ctx, inForce, who.number, who.at).Scan(&id, &name, &begins); err != nil {
+		_, name, begins, err := inForce(ctx, tx, who)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `update subscription set plan_id = $3 where user_id = $1 and begins = $2 and plan_id <> $3`, who.number, begins, name)
+		_, err = tx.Exec(ctx, `update subscription set plan_id = $3 where user_id = $1 and begins = $2 and plan_id <> $3`, who.number, begins, name)
 		return err
 	})
 }
 
-const inForce = `
+// inForce is the plan that a user is on, and since when.
+func inForce(ctx context.Context, tx pgx.Tx, who subject) (id, name string, begins time.Time, err error) {
+	err = tx.QueryRow(ctx, `
 select p.id, p.name, s.begins from subscription s join plan p on p.id = s.plan_id
-where s.user_id = $1 and s.begins <= $2 order by s.begins desc limit 1`
+where s.user_id = $1 and s.begins <= $2 order by s.begins desc limit 1`, who.number, who.at).Scan(&id, &name, &begins)
+	return id, name, begins, err
+}

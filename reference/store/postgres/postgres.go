@@ -57,6 +57,12 @@ type Config struct {
 	dial   pgconn.DialFunc // nil: the usual
 }
 
+// Why a database cannot be used, beside what is wrong with the configuration.
+var (
+	ErrAway   = errors.New("the database does not answer")
+	ErrSchema = errors.New("the database has no schema, or an older one: migrate it")
+)
+
 // urlError is why a URL cannot be read. Of what is none the password would show.
 func urlError(url string, err error) error {
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
@@ -141,18 +147,22 @@ func (s *Store) ready(ctx context.Context) error {
 	probe := s.digester.Of(account.Key{})
 	var same bool
 	err := s.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if err := upToDate(ctx, tx); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `insert into key_secret (probe) values ($1) on conflict do nothing`, probe[:]); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `select probe = $1 from key_secret`, probe[:]).Scan(&same)
 	})
-	if isCode(err, "42P01", "42703", "42883") { // no such table, column or function
-		return fmt.Errorf("the database has no schema, or an older one: migrate it: %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("the database does not answer: %w", err)
-	}
-	if !same {
+	switch {
+	case errors.Is(err, ErrSchema):
+		return err
+	case isCode(err, "42P01", "42703", "42883"): // no such table, column or function: a statement cannot be prepared
+		return fmt.Errorf("%w: %w", ErrSchema, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrAway, err)
+	case !same:
 		return errors.New("the key secret is not the one that the keys in this database were made with")
 	}
 	return nil
