@@ -17,7 +17,7 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors self-test soak bench fuzz cover clean compiler database browser promtool
+.PHONY: help build demo test lint floors self-test soak bench fuzz cover clean compiler database browser promtool proxies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -28,7 +28,7 @@ build: ## build bin/brimline
 demo: build ## the two-minute tour; leaves its files in demo-out/
 	@bin/brimline demo
 
-test: compiler database browser promtool ## run all tests under the race detector; BRIMLINE_DATA=folder adds recorded data
+test: compiler database browser promtool proxies ## run all tests under the race detector; BRIMLINE_DATA=folder adds recorded data
 	@go test -race -timeout 20m ./...
 
 lint: ## formatting, vet, staticcheck, floors, go.mod, file lengths, shell syntax
@@ -70,5 +70,9 @@ database: # tests start a PostgreSQL of their own; Debian keeps its programs out
 browser: # tests look at pages in it
 	@scripts/need.sh chromium chromium
 
-promtool: # tests of the alerts; the package starts a server only under systemd
+promtool: # tests of the alerts
 	@scripts/need.sh promtool prometheus
+
+proxies: # tests run the server behind them; their packages' own services are not started
+	@PATH=$$PATH:/usr/sbin scripts/need.sh nginx nginx
+	@PATH=$$PATH:/usr/sbin scripts/need.sh haproxy haproxy
