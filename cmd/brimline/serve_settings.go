@@ -30,12 +30,15 @@ type serveSettings struct {
 				IdleExpiry  time.Duration `yaml:"idle-expiry,omitempty" usage:"how long an unused bucket is kept at least" range:"1s 24h"`
 			} `yaml:"cache,omitempty"`
 			Anonymous struct {
-				RequestsPerMinute int64    `yaml:"requests-per-minute,omitempty" usage:"attempts to sign in to the billing page, per address; the API has no such gate yet" range:"1 1000000"`
-				Burst             int64    `yaml:"burst,omitempty" usage:"such attempts at once" range:"1 1000000"`
-				Concurrency       int64    `yaml:"concurrency,omitempty" usage:"such attempts in flight" range:"1 100000"`
-				TrustedProxies    []string `yaml:"trusted-proxies,omitempty" usage:"addresses and prefixes whose client header is believed"`
-				ClientHeader      string   `yaml:"client-header,omitempty" usage:"the one header that trusted proxies name the client in" one-of:"X-Forwarded-For Forwarded X-Real-IP"`
-				IPv6Prefix        int64    `yaml:"ipv6-prefix,omitempty" usage:"bits of an IPv6 address that share a pool" range:"32 128"`
+				RequestsPerMinute int64         `yaml:"requests-per-minute,omitempty" usage:"attempts without a good key that a client address has back per minute" range:"1 1000000"`
+				Burst             int64         `yaml:"burst,omitempty" usage:"such attempts at once" range:"1 1000000"`
+				Concurrency       int64         `yaml:"concurrency,omitempty" usage:"such attempts in flight" range:"1 100000"`
+				TrustedProxies    []string      `yaml:"trusted-proxies,omitempty" usage:"addresses and prefixes whose client header is believed"`
+				ClientHeader      string        `yaml:"client-header,omitempty" usage:"the one header that trusted proxies name the client in" one-of:"X-Forwarded-For Forwarded X-Real-IP"`
+				IPv6Prefix        int64         `yaml:"ipv6-prefix,omitempty" usage:"bits of an IPv6 address that share a pool" range:"32 128"`
+				LoggedAddress     string        `yaml:"logged-address,omitempty" usage:"what the API log keeps of the address of an attempt without a good key; prefix: a /24 or /64" one-of:"none prefix full"`
+				KnownKeys         int64         `yaml:"known-keys,omitempty" usage:"most keys remembered as good, which need nothing of their address" range:"2 10000000"`
+				KnownKeyExpiry    time.Duration `yaml:"known-key-expiry,omitempty" usage:"how long after its last use a key is remembered as good" range:"1s 24h"`
 			} `yaml:"anonymous,omitempty"`
 		} `yaml:"rate-limit,omitempty"`
 	} `yaml:"invoicespec,omitempty"`
@@ -64,7 +67,9 @@ func defaultSettings() *serveSettings {
 	r.Replicas, r.Storage = 1, "local"
 	r.Cache.MaximumSize, r.Cache.IdleExpiry = 100_000, 15*time.Minute
 	r.Anonymous.RequestsPerMinute, r.Anonymous.Burst, r.Anonymous.Concurrency = 30, 10, 5
-	r.Anonymous.ClientHeader, r.Anonymous.IPv6Prefix = "X-Forwarded-For", 64
+	r.Anonymous.ClientHeader, r.Anonymous.IPv6Prefix = clientip.XForwardedFor, clientip.DefaultIPv6Prefix
+	r.Anonymous.LoggedAddress = string(clientip.LogPrefix)
+	r.Anonymous.KnownKeys, r.Anonymous.KnownKeyExpiry = anonymous.DefaultKnownKeys, anonymous.DefaultKnownFor
 	b := &s.Brimline
 	b.Listen = "127.0.0.1:8080"
 	b.PolicyTTL = 10 * time.Second
@@ -87,12 +92,17 @@ func (s *serveSettings) config(names *settings.Settings) (server.Config, error) 
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Anonymous = anonymous.Config{Allowance: allowance, Pools: cfg.Limits}
+	cfg.Anonymous = anonymous.Config{
+		Allowance: allowance, Pools: cfg.Limits, KnownKeys: int(r.Anonymous.KnownKeys), KnownFor: r.Anonymous.KnownKeyExpiry,
+	}
 	trusted, err := clientip.ParseTrusted(r.Anonymous.TrustedProxies)
 	if refusal := (clientip.Refusal{}); errors.As(err, &refusal) {
 		return cfg, names.Refuse(refusal.Key, refusal.Problem, refusal.Accepted)
 	}
-	cfg.Addresses = clientip.Config{Trusted: trusted, Header: r.Anonymous.ClientHeader, IPv6Prefix: int(r.Anonymous.IPv6Prefix)}
+	cfg.Addresses = clientip.Config{
+		Trusted: trusted, Header: r.Anonymous.ClientHeader,
+		IPv6Prefix: int(r.Anonymous.IPv6Prefix), Logged: clientip.Precision(r.Anonymous.LoggedAddress),
+	}
 	if b.Plans != "" {
 		if cfg.Plans, err = server.ReadPlans(b.Plans); err != nil {
 			return cfg, err

@@ -30,6 +30,9 @@ type LogEntry struct {
 	Plan      string       `json:"plan,omitempty"`
 	Decision  *LogDecision `json:"decision,omitempty"`
 	Charged   int64        `json:"charged"` // operations charged: 0 or 1
+
+	Client      string `json:"client,omitempty"`         // where no user is known: the client's address, in so far as it may be kept
+	Correlation string `json:"correlation_id,omitempty"` // what a trusted proxy calls the request (ERR-5)
 }
 
 // LogDecision is what the limiter decided and all it decided it on, so that a

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/reference/account"
-	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/clock"
+	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
@@ -46,22 +46,13 @@ type Accounts interface {
 	Billing(ctx context.Context, user string) (account.Billing, error)
 }
 
-// Gate holds attempts to sign in to a policy by client address, before anything
-// is done for them (ANON-1, ANON-6). [*anonymous.Gate] is one; the page needs a
-// pool of its own, so one that no other route shares. What it refuses is an
-// [anonymous.Rejection].
-type Gate interface {
-	Authenticate(ctx context.Context, pool string, key account.Digest, lookup anonymous.Lookup) (account.Record, error)
-	NoKey(pool string) error
-}
-
 // Ports is all that the page is built from. Every field is required.
 type Ports struct {
 	Clock    clock.Clock
 	Digest   func(account.Key) account.Digest
 	Accounts Accounts
 	Resolve  func(account.Record, time.Time) (policy.Effective, error)
-	Gate     Gate
+	Gate     httpapi.Gate               // of the attempts to sign in: one that no other route shares (ANON-1, ANON-6)
 	Pool     func(*http.Request) string // of the client's address, as the gate names it
 	Secret   []byte                     // of the sessions, at least [MinSecretBytes]; another one ends them all
 	Logger   *slog.Logger

@@ -1,10 +1,6 @@
 package fault
 
-import (
-	"net"
-
-	"github.com/invoicespec/brimline/reference/httpapi"
-)
+import "github.com/invoicespec/brimline/reference/httpapi"
 
 func poolFaults() []Fault {
 	return []Fault{
@@ -17,10 +13,7 @@ func poolFaults() []Fault {
 		{"global-bucket", "POOL-3", "all users share one bucket", bucketsBy(everybody)},
 		{"global-concurrency", "POOL-3", "all users share one cap", capsBy(everybody)},
 		{"per-ip-bucket", "POOL-3", "users behind one address share a bucket",
-			bucketsBy(func(x *httpapi.Exchange) string {
-				host, _, _ := net.SplitHostPort(x.Remote)
-				return host
-			})},
+			bucketsBy(func(x *httpapi.Exchange) string { return x.Client.String() })},
 	}
 }
 

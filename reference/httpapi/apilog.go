@@ -81,6 +81,11 @@ func (p *Ports) entry(x *Exchange) contract.LogEntry {
 		User:      x.Account.User,
 		Plan:      x.Effective.Plan,
 		Charged:   x.Charged,
+
+		Correlation: x.Correlation,
+	}
+	if e.User == "" {
+		e.Client = p.Clients.Logged(x.Client)
 	}
 	if x.Decision != nil {
 		e.Decision = logDecision(*x.Decision)

@@ -9,27 +9,29 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/admission"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
-// authenticate carries out AUTH-1, AUTH-2 and CFG-1 to CFG-4: one lookup finds
-// the user and all that its policy is resolved from. Whatever is wrong with the
+// authenticate carries out ANON-1 to ANON-7, AUTH-1, AUTH-2 and CFG-1 to CFG-4:
+// the gate of the client's address stands before the one lookup that finds the
+// user and all that its policy is resolved from. Whatever is wrong with the
 // credential, the answer is the same; a policy that does not resolve is the
 // platform's failure, never somebody else's limits.
 func authenticate(p *Ports, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := From(r.Context())
-		key, ok := credential(r.Header)
-		if !ok {
+		rec, err := p.account(r, p.Clients.Pool(x.Client))
+		var refused anonymous.Rejection
+		switch {
+		case errors.As(err, &refused):
+			p.tooMany(w, x, refused)
+			return
+		case errors.Is(err, account.ErrUnknownKey):
 			p.unauthenticated(w, x)
 			return
-		}
-		rec, err := p.Accounts.Lookup(r.Context(), p.Digest(key))
-		if errors.Is(err, account.ErrUnknownKey) {
-			p.unauthenticated(w, x)
-			return
-		}
-		if err != nil {
+		case err != nil:
 			p.unresolved(w, x, err)
 			return
 		}
@@ -43,6 +45,21 @@ func authenticate(p *Ports, next http.Handler) http.Handler {
 		}
 		x.PlanRate = planRate(x, now)
 		next.ServeHTTP(w, r)
+	})
+}
+
+// account finds whose key a request presents, if the gate lets it be looked up.
+func (p *Ports) account(r *http.Request, pool string) (account.Record, error) {
+	key, ok := credential(r.Header)
+	if !ok {
+		if err := p.Gate.NoKey(pool); err != nil {
+			return account.Record{}, err
+		}
+		return account.Record{}, account.ErrUnknownKey
+	}
+	digest := p.Digest(key)
+	return p.Gate.Authenticate(r.Context(), pool, digest, func(ctx context.Context) (account.Record, error) {
+		return p.Accounts.Lookup(ctx, digest)
 	})
 }
 
@@ -70,6 +87,16 @@ func credential(h http.Header) (account.Key, bool) {
 	}
 	key, err := account.ParseKey(text)
 	return key, err == nil
+}
+
+// tooMany answers an attempt refused for its address. It says nothing of a user,
+// a plan or a quota: nobody has been looked up (ANON-4).
+func (p *Ports) tooMany(w http.ResponseWriter, x *Exchange, refused anonymous.Rejection) {
+	code := contract.CodeRateLimited
+	if refused.Outcome == admission.ConcurrencyRejected {
+		code = contract.CodeConcurrencyLimited
+	}
+	p.rejected(w, x, code, refused.RetryAfter, "too many attempts: wait as long as Retry-After says")
 }
 
 func (p *Ports) unauthenticated(w http.ResponseWriter, x *Exchange) {

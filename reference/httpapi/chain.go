@@ -1,6 +1,6 @@
 // Package httpapi is the API as HTTP: the chain of links that a request in
 // scope passes, the ports they are built from, and the answers' form. It
-// carries out SCOPE-1 to SCOPE-4, AUTH-1, RATE-4 to RATE-7, HDR-1 to HDR-9,
+// carries out SCOPE-1 to SCOPE-4, AUTH-1, ANON-1 to ANON-7, RATE-4 to RATE-7, HDR-1 to HDR-9,
 // ERR-1 to ERR-5, CONC-1 to CONC-5 and PERMIT-1 to PERMIT-8.
 //
 // Read [Chain] first: it is the contract's enforcement order, one file a link.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/invoicespec/brimline/reference/account"
@@ -20,8 +21,11 @@ type Exchange struct {
 	Received time.Time
 	Start    bucket.Instant
 	Method   string
-	Path     string // decoded, cut to a bounded length
-	Remote   string // address of the peer, as the listener gave it
+	Path     string     // decoded, cut to a bounded length
+	Client   netip.Addr // who asks; the zero Addr: a peer without an address
+
+	// What a trusted proxy calls the request: for the log alone (ERR-5).
+	Correlation string
 
 	Account   account.Record    // set by authenticate
 	Effective policy.Effective  // set by authenticate
@@ -35,7 +39,7 @@ type Exchange struct {
 	Status int    // of the answer, once composed
 	Code   string // error code of the answer, if it is an error
 
-	unread bool // the client may still be sending a body that nobody reads
+	unread bool // HTTP/1: the client may still be sending a body that nobody reads
 }
 
 type exchangeKey struct{}

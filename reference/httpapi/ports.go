@@ -3,11 +3,14 @@ package httpapi
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/admission"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -18,6 +21,24 @@ import (
 // (AUTH-2). Its error is [account.ErrUnknownKey], or the store is out of reach.
 type Accounts interface {
 	Lookup(ctx context.Context, key account.Digest) (account.Record, error)
+}
+
+// Clients says who sent a request (PROXY-1 to PROXY-5), whose pool of attempts
+// that is (ANON-2), and what of the address may be logged (LOG-2).
+// [clientip.Resolver] does.
+type Clients interface {
+	Client(*http.Request) netip.Addr
+	Trusts(netip.Addr) bool
+	Pool(netip.Addr) string
+	Logged(netip.Addr) string
+}
+
+// Gate holds attempts that do not authenticate to what one client address may
+// cost, before anything is looked up for them (ANON-1 to ANON-7). [anonymous.Gate]
+// does; what it refuses is an [anonymous.Rejection].
+type Gate interface {
+	Authenticate(ctx context.Context, pool string, key account.Digest, lookup anonymous.Lookup) (account.Record, error)
+	NoKey(pool string) error
 }
 
 // Ledger counts paid operations (LOG-4, LOG-7). Each request reserves one under
@@ -68,7 +89,9 @@ func (Unmetered) StoreFailed() {}
 // required.
 type Ports struct {
 	Clock    clock.Clock
-	MintID   func() string                    // unguessable and never twice the same (ERR-5)
+	MintID   func() string // unguessable and never twice the same (ERR-5)
+	Clients  Clients
+	Gate     Gate
 	Digest   func(account.Key) account.Digest // one keyed digest of bounded length
 	Accounts Accounts
 	Resolve  func(account.Record, time.Time) (policy.Effective, error)

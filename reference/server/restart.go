@@ -4,34 +4,49 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
 )
 
-// renewable is a local limiter that can begin anew as in a new process: every
-// bucket full, no permit taken (RESTART-1). What was admitted before releases
-// into nothing.
-type renewable struct {
-	now  atomic.Pointer[limiter.Local]
-	make func() *limiter.Local
+// renewable is something that can begin anew as in a new process.
+type renewable[T any] struct {
+	now  atomic.Pointer[T]
+	make func() *T
 }
 
-func newRenewable(fresh func() *limiter.Local) *renewable {
-	r := &renewable{make: fresh}
+func newRenewable[T any](fresh func() *T) *renewable[T] {
+	r := &renewable[T]{make: fresh}
 	r.renew()
 	return r
 }
 
-func (r *renewable) renew() { r.now.Store(r.make()) }
+func (r *renewable[T]) renew() { r.now.Store(r.make()) }
 
-func (r *renewable) Admit(ctx context.Context, subject string, a policy.Allowance, id string) (limiter.Decision, error) {
+// renewableLimits begin with every bucket full and no permit taken (RESTART-1).
+// What was admitted before releases into nothing.
+type renewableLimits struct{ *renewable[limiter.Local] }
+
+func (r renewableLimits) Admit(ctx context.Context, subject string, a policy.Allowance, id string) (limiter.Decision, error) {
 	return r.now.Load().Admit(ctx, subject, a, id)
 }
 
-func (r *renewable) Release(ctx context.Context, subject, id string) error {
+func (r renewableLimits) Release(ctx context.Context, subject, id string) error {
 	return r.now.Load().Release(ctx, subject, id)
 }
 
-func (r *renewable) Stats() limiter.Stats { return r.now.Load().Stats() }
+func (r renewableLimits) Stats() limiter.Stats { return r.now.Load().Stats() }
 
-func (r *renewable) SubjectsInFlight() int { return r.now.Load().SubjectsInFlight() }
+func (r renewableLimits) SubjectsInFlight() int { return r.now.Load().SubjectsInFlight() }
+
+// renewableGate begins with every pool full and no key known.
+type renewableGate struct{ *renewable[anonymous.Gate] }
+
+func (r renewableGate) Authenticate(ctx context.Context, pool string, key account.Digest, lookup anonymous.Lookup) (account.Record, error) {
+	return r.now.Load().Authenticate(ctx, pool, key, lookup)
+}
+
+func (r renewableGate) NoKey(pool string) error { return r.now.Load().NoKey(pool) }
+
+func (r renewableGate) Stats() anonymous.Stats { return r.now.Load().Stats() }

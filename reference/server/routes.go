@@ -9,7 +9,6 @@ import (
 
 	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/anonymous"
-	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/dashboard"
 	"github.com/invoicespec/brimline/reference/operator"
 	"github.com/invoicespec/brimline/reference/policy"
@@ -19,10 +18,6 @@ import (
 // mount puts the operator's routes and the billing page beside the API. They ask
 // the parts as they are when a request comes, whoever has altered them meanwhile.
 func mount(cfg Config, parts *wiring.Parts) error {
-	addresses, err := clientip.New(cfg.Addresses)
-	if err != nil {
-		return err
-	}
 	now := current{parts}
 	internal := sync.OnceValue(func() http.Handler { // once nobody alters the parts any more
 		return operator.Handler(operator.Config{
@@ -41,7 +36,7 @@ func mount(cfg Config, parts *wiring.Parts) error {
 		// A pool of the page's own: who guesses keys here takes nothing from the API,
 		// and gets no second try there.
 		Gate: anonymous.New(parts.Clock, cfg.Anonymous),
-		Pool: func(r *http.Request) string { return addresses.Pool(addresses.Client(r)) },
+		Pool: func(r *http.Request) string { return parts.Clients.Pool(parts.Clients.Client(r)) },
 	})
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ type Config struct {
 	Storage   string           // where buckets and permits are kept; empty: [StorageLocal]
 	Limits    limiter.Config   // how much the limiter remembers
 	Addresses clientip.Config  // whose request it is
-	Anonymous anonymous.Config // what one address may try at the billing page's sign-in
+	Anonymous anonymous.Config // what one address may try without a good key, at the API and at the billing page's sign-in
 
 	OperatorToken string // opens /internal/billing; empty: nobody does
 	CapacityToken string // opens /internal/capacity; empty: nobody does
@@ -134,7 +134,11 @@ func open(ctx context.Context, cfg Config, c clock.Clock, plans map[string]polic
 
 // parts are those of a server that keeps the contract, metered.
 func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.Parts, error) {
-	limits := newRenewable(func() *limiter.Local { return limiter.NewLocal(c, cfg.Limits) })
+	clients, err := clientip.New(cfg.Addresses)
+	if err != nil {
+		return nil, err
+	}
+	limits := renewableLimits{newRenewable(func() *limiter.Local { return limiter.NewLocal(c, cfg.Limits) })}
 	parts := wiring.Default(wiring.Needs{
 		Clock:    c,
 		Plans:    s.plans,
@@ -153,11 +157,15 @@ func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.
 	}
 	m := telemetry.New(meters)
 	parts.Meters, parts.Metrics = m, m.Handler()
+	cfg.Anonymous.Observe = m.AnonymousDecided
+	gate := renewableGate{newRenewable(func() *anonymous.Gate { return anonymous.New(c, cfg.Anonymous) })}
+	parts.Clients, parts.Gate = clients, gate
 	parts.Guards = append(parts.Guards, wiring.Guard{Name: "storage", Check: func() error { return storageFits(cfg.Storage, cfg.Replicas) }})
 	if s.backing.forget != nil {
 		parts.Restart = func(context.Context) error {
 			s.backing.forget()
 			limits.renew()
+			gate.renew()
 			return nil
 		}
 	}

@@ -19,6 +19,8 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/anonymous"
+	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -59,12 +61,15 @@ type Needs struct {
 }
 
 // Default returns the parts of a server that keeps the contract. It counts
-// nothing until Meters and Metrics are set.
+// nothing until Meters and Metrics are set, and trusts no proxy until Clients is.
 func Default(n Needs) *Parts {
+	clients, _ := clientip.New(clientip.Config{}) // only what is configured can be refused
 	p := &Parts{
 		Ports: httpapi.Ports{
 			Clock:    n.Clock,
 			MintID:   mintID,
+			Clients:  clients,
+			Gate:     anonymous.New(n.Clock, anonymous.Config{}),
 			Digest:   n.Digest,
 			Accounts: n.Accounts,
 			Resolve:  resolve,

@@ -34,16 +34,18 @@ func NewLog(pool *pgxpool.Pool) Log { return Log{pool: pool} }
 const insertEntries = `
 insert into api_log (request_id, schema, received, duration_us, method, path, status, error_code,
        outcome, user_id, plan, charged, decision_order, decision_instant_us, decision_outcome,
-       requests_per_minute, burst, concurrency, in_flight, level)
+       requests_per_minute, burst, concurrency, in_flight, level, client, correlation_id)
 select request_id, schema, received, duration_us, method, path, status, nullif(error_code, ''),
        outcome, nullif(user_id, ''), nullif(plan, ''), charged, decision_order, decision_instant_us,
-       decision_outcome, requests_per_minute, burst, concurrency, in_flight, level
+       decision_outcome, requests_per_minute, burst, concurrency, in_flight, level,
+       nullif(client, ''), nullif(correlation_id, '')
 from unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[],
        $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[],
-       $14::bigint[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[])
+       $14::bigint[], $15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[],
+       $21::text[], $22::text[])
      as e (request_id, schema, received, duration_us, method, path, status, error_code, outcome,
        user_id, plan, charged, decision_order, decision_instant_us, decision_outcome,
-       requests_per_minute, burst, concurrency, in_flight, level)
+       requests_per_minute, burst, concurrency, in_flight, level, client, correlation_id)
 on conflict (request_id) do nothing`
 
 // Insert keeps all entries or none. Its error wraps [apilog.ErrRefused] where
@@ -74,6 +76,8 @@ func (l Log) Insert(ctx context.Context, entries []contract.LogEntry) error {
 		decided(entries, func(d decision) int64 { return d.Concurrency }),
 		decided(entries, func(d decision) int64 { return d.InFlight }),
 		decided(entries, func(d decision) int64 { return d.Level }),
+		column(entries, func(e entry) string { return text(e.Client) }),
+		column(entries, func(e entry) string { return text(e.Correlation) }),
 	)
 	var server *pgconn.PgError
 	if errors.As(err, &server) && faulty(server.Code) {
@@ -119,7 +123,7 @@ select request_id, schema, received, duration_us, method, path, status, coalesce
        outcome, coalesce(user_id, ''), coalesce(plan, ''), charged, decision_order is not null,
        coalesce(decision_order, 0), coalesce(decision_instant_us, 0), coalesce(decision_outcome, ''),
        coalesce(requests_per_minute, 0), coalesce(burst, 0), coalesce(concurrency, 0),
-       coalesce(in_flight, 0), coalesce(level, 0)
+       coalesce(in_flight, 0), coalesce(level, 0), coalesce(client, ''), coalesce(correlation_id, '')
 from api_log `
 
 // Entry is the entry of one request; [ErrNoEntry] if there is none.
@@ -160,7 +164,8 @@ func scanEntry(row pgx.CollectableRow) (contract.LogEntry, error) {
 	var order int64
 	err := row.Scan(&e.RequestID, &e.Schema, &e.Received, &e.Duration, &e.Method, &e.Path, &e.Status, &e.ErrorCode,
 		&e.Outcome, &e.User, &e.Plan, &e.Charged, &asked, &order, &d.Instant, &d.Outcome,
-		&d.RequestsPerMinute, &d.Burst, &d.Concurrency, &d.InFlight, &d.Level)
+		&d.RequestsPerMinute, &d.Burst, &d.Concurrency, &d.InFlight, &d.Level,
+		&e.Client, &e.Correlation)
 	e.Received = e.Received.UTC()
 	if d.Order = uint64(order); asked {
 		e.Decision = &d
