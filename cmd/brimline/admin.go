@@ -46,9 +46,9 @@ func adminVerb(w world) *cobra.Command {
   brimline admin plan change user-7 pro`,
 	}
 	flags := c.PersistentFlags()
-	flags.StringVar(&f.url, "database-url", w.getenv("BRIMLINE_DATABASE_URL"), "`URL` of the PostgreSQL [BRIMLINE_DATABASE_URL]")
+	flags.StringVar(&f.url, "database-url", w.env("BRIMLINE_DATABASE_URL"), "`URL` of the PostgreSQL [BRIMLINE_DATABASE_URL]")
 	flags.Lookup("database-url").DefValue = "" // it may hold a password
-	flags.StringVar(&f.keySecret, "key-secret-file", w.getenv("BRIMLINE_KEY_SECRET_FILE"), "`FILE` with the secret that API keys are digested with [BRIMLINE_KEY_SECRET_FILE]")
+	flags.StringVar(&f.keySecret, "key-secret-file", w.env("BRIMLINE_KEY_SECRET_FILE"), "`FILE` with the secret that API keys are digested with [BRIMLINE_KEY_SECRET_FILE]")
 	c.AddCommand(adminMigrate(&f, w), adminUser(&f, w), adminKey(&f, w), adminPlan(&f, w), adminOverride(&f, w))
 	return needsVerb(c)
 }

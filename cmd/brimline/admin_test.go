@@ -27,7 +27,7 @@ func openOffice(t *testing.T) office {
 func (o office) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	env := map[string]string{"BRIMLINE_DATABASE_URL": o.url, "BRIMLINE_KEY_SECRET_FILE": o.secret}
-	code = run(o.Context(), args, world{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+	code = run(o.Context(), args, world{getenv: func(name string) (string, bool) { text, ok := env[name]; return text, ok }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
 	return code, out.String(), errs.String()
 }
 

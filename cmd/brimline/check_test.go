@@ -26,7 +26,7 @@ func runCheck(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = run(t.Context(), append([]string{"check"}, args...), world{
-		getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+		getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
 	})
 	return code, out.String(), errs.String()
 }
@@ -157,7 +157,7 @@ func TestCheckThatIsInterrupted(t *testing.T) {
 	var out, errs bytes.Buffer
 	path := checkSite(t, "")
 	cancel()
-	code := run(ctx, []string{"check", "--target", path}, world{getenv: func(string) string { return "" }, stdout: &out, stderr: &errs})
+	code := run(ctx, []string{"check", "--target", path}, world{getenv: noEnvironment, stdout: &out, stderr: &errs})
 	require.Equal(t, exitCannotTell, code)
 }
 

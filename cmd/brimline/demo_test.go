@@ -21,7 +21,7 @@ import (
 // "brimline demo" sends, and the part that starts anew twice.
 func TestTourAnswersAllFourQuestions(t *testing.T) {
 	var out, errs bytes.Buffer
-	w := world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	w := world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	demo := tour{t.TempDir(), []byte(shortLoad), w}
 	hold := func(err error) {
 		if err != nil {

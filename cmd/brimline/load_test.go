@@ -61,7 +61,7 @@ func (s loadSite) load(ctx context.Context, t *testing.T, scenario string, flags
 	require.NoError(t, os.WriteFile(path, []byte(scenario), 0o600))
 	var out, errs bytes.Buffer
 	args := append([]string{"load", path, "--target", s.target, "--out", filepath.Join(s.dir, "run")}, flags...)
-	code = run(ctx, args, world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+	code = run(ctx, args, world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
 	return code, out.String(), errs.String()
 }
 

@@ -28,7 +28,7 @@ func runReplayed(t *testing.T, stdin string, args ...string) replayed {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := run(t.Context(), append([]string{"replay"}, args...), world{
-		getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs,
+		getenv: noEnvironment, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs,
 	})
 	return replayed{code, out.String(), errs.String()}
 }
@@ -182,7 +182,7 @@ func TestReplayEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	codes := make(chan int)
 	go func() {
-		codes <- run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: func(string) string { return "" }, stdin: silent, stdout: io.Discard, stderr: io.Discard})
+		codes <- run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: noEnvironment, stdin: silent, stdout: io.Discard, stderr: io.Discard})
 	}()
 	cancel()
 	require.Equal(t, exitUsage, <-codes)

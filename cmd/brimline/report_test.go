@@ -21,7 +21,7 @@ func reported(t *testing.T, args ...string) replayed {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := run(t.Context(), append([]string{"report"}, args...), world{
-		getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+		getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
 	})
 	return replayed{code, out.String(), errs.String()}
 }

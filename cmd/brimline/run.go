@@ -23,10 +23,16 @@ const (
 
 // world is all that a verb may touch of the process around it.
 type world struct {
-	getenv func(string) string
+	getenv func(string) (string, bool) // as os.LookupEnv
 	stdin  io.Reader
 	stdout io.Writer // results
 	stderr io.Writer // progress and errors
+}
+
+// env is a variable's value; empty: it is not set, or empty.
+func (w world) env(name string) string {
+	text, _ := w.getenv(name)
+	return text
 }
 
 // verdict is an error that carries its exit code. Its err may be nil: the verb

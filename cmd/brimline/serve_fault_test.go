@@ -40,7 +40,7 @@ func TestServeFaultRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			args := append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)
-			code := run(t.Context(), args, world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+			code := run(t.Context(), args, world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
 			require.Equal(t, exitUsage, code)
 			require.Contains(t, errs.String(), c.want)
 			require.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
@@ -51,7 +51,7 @@ func TestServeFaultRefuses(t *testing.T) {
 
 func TestServeListsFaults(t *testing.T) {
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"serve", "--list-faults"}, world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+	code := run(t.Context(), []string{"serve", "--list-faults"}, world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
 	require.Equal(t, exitHolds, code)
 	require.Empty(t, errs.String())
 	for _, f := range fault.All() {

@@ -153,7 +153,7 @@ func addSettings(c *cobra.Command, s *settings.Settings) {
 func flagName(key string) string { return key[strings.Index(key, ".")+1:] }
 
 // loadSettings takes the settings from everywhere: a file, the environment, flags.
-func loadSettings(c *cobra.Command, s *settings.Settings, file string, getenv func(string) string) error {
+func loadSettings(c *cobra.Command, s *settings.Settings, file string, getenv func(string) (string, bool)) error {
 	given := map[string]string{}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		for _, x := range s.All() {

@@ -52,7 +52,7 @@ func runServe(t *testing.T, args ...string) *serving {
 	s := &serving{stop: stop, code: make(chan int, 1)}
 	go func() {
 		s.code <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), world{
-			getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &s.stdout, stderr: &s.stderr,
+			getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &s.stdout, stderr: &s.stderr,
 		})
 	}()
 	t.Cleanup(stop)
@@ -167,7 +167,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			args := append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)
-			code := run(t.Context(), args, world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+			code := run(t.Context(), args, world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
 			require.Equal(t, exitUsage, code)
 			require.Contains(t, errs.String(), c.want)
 			require.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
@@ -216,7 +216,7 @@ func TestServeWritesATarget(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--write-target", "/nonexistent/target.yaml"},
-		world{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
+		world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errs.String(), "/nonexistent/")
 }

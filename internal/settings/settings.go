@@ -3,6 +3,9 @@
 // where every value came from. Most callers want [Of], a flag for each of
 // [Settings.All], [Settings.Load], and [Settings.Refuse] for checks of their own.
 //
+// A value that is given and empty is a value that was lost somewhere: it is
+// refused, except for a string that is empty by default and for a list.
+//
 // A field's key is the `yaml` tags on the way to it, such as
 // invoicespec.rate-limit.replicas. In the environment that is
 // INVOICESPEC_RATE_LIMIT_REPLICAS. Fields are int64, time.Duration, string, bool
@@ -43,8 +46,9 @@ type Setting struct {
 	Usage  string
 	Origin Origin
 
-	value reflect.Value
-	tag   reflect.StructTag
+	value  reflect.Value
+	tag    reflect.StructTag
+	needed bool // a string that is not empty by default
 }
 
 // Settings are all values of a struct.
@@ -82,7 +86,7 @@ func (s *Settings) add(v reflect.Value, above string) {
 			panic(fmt.Sprintf("settings: %s: no way to read a %s", key, f.Type))
 		}
 		env := strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
-		s.list = append(s.list, &Setting{Key: key, Env: env, Usage: f.Tag.Get("usage"), Origin: Default, value: v.Field(i), tag: f.Tag})
+		s.list = append(s.list, &Setting{Key: key, Env: env, Usage: f.Tag.Get("usage"), Origin: Default, value: v.Field(i), tag: f.Tag, needed: !v.Field(i).IsZero()})
 	}
 }
 
@@ -92,7 +96,7 @@ func (s *Settings) All() []*Setting { return s.list }
 // Load takes the values of a file, which read (nil: there is none) reads into the
 // struct, then those of the environment, then those that flags gave, by key, and
 // checks each.
-func (s *Settings) Load(read func(v any) (Document, error), getenv func(string) string, flags map[string]string) error {
+func (s *Settings) Load(read func(v any) (Document, error), lookup func(string) (string, bool), flags map[string]string) error {
 	if read != nil {
 		var err error
 		if s.doc, err = read(s.target); err != nil {
@@ -103,7 +107,7 @@ func (s *Settings) Load(read func(v any) (Document, error), getenv func(string) 
 		if s.doc != nil && s.doc.Has(x.Key) {
 			x.Origin = File
 		}
-		if text := getenv(x.Env); text != "" {
+		if text, ok := lookup(x.Env); ok {
 			if err := s.set(x, text, Environment); err != nil {
 				return err
 			}
@@ -168,6 +172,9 @@ func (x *Setting) check() string {
 	case string:
 		if words := strings.Fields(x.tag.Get("one-of")); len(words) > 0 && !slices.Contains(words, v) {
 			return fmt.Sprintf("got %q", v)
+		}
+		if x.needed && strings.TrimSpace(v) == "" {
+			return "empty"
 		}
 	}
 	return ""
