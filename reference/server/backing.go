@@ -43,15 +43,17 @@ type store interface {
 type backing struct {
 	store
 	log    httpapi.Log
-	spool  *apilog.Spool                   // nil: the log is no spool
-	forget func()                          // drops what is held in memory of what is stored; nil: all is in memory
-	close  func(ctx context.Context) error // after the last request
+	spool  *apilog.Spool                                                        // nil: the log is no spool
+	known  func(ctx context.Context, id, plan string, keys []account.Key) error // adds a user of another process; nil: the database has its own
+	forget func()                                                               // drops what is held in memory of what is stored; nil: all is in memory
+	close  func(ctx context.Context) error                                      // after the last request
 }
 
 // openMemory keeps everything in this process, and the log in a file if there is
 // to be one.
 func openMemory(cfg Config, c clock.Clock, plans map[string]policy.Plan) (backing, error) {
-	b := backing{store: memory.New(plans, c), log: apilog.Discard{}, close: func(context.Context) error { return nil }}
+	users := memory.New(plans, c)
+	b := backing{store: users, known: users.AddUser, log: apilog.Discard{}, close: func(context.Context) error { return nil }}
 	if cfg.APILog != "" {
 		f, err := apilog.OpenFile(cfg.APILog)
 		if err != nil {

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -33,6 +32,18 @@ func (s *Store) AddKey(_ context.Context, user string) (k account.Key, err error
 
 // issue requires that s.mu is held.
 func (s *Store) issue(u *holder, plan string, now time.Time) (account.Key, error) {
+	k, err := account.NewKey(plan)
+	if err != nil {
+		return account.Key{}, fmt.Errorf("plan %q: %w", plan, err)
+	}
+	if err := s.take(u, k, now); err != nil {
+		return account.Key{}, err
+	}
+	return k, nil
+}
+
+// take makes k one of u's keys; it requires that s.mu is held.
+func (s *Store) take(u *holder, k account.Key, now time.Time) error {
 	good := 0
 	for _, k := range u.keys {
 		if k.Revoked.IsZero() {
@@ -40,15 +51,11 @@ func (s *Store) issue(u *holder, plan string, now time.Time) (account.Key, error
 		}
 	}
 	if good >= account.MaxKeys {
-		return account.Key{}, fmt.Errorf("%w: %d keys of user %q", account.ErrFull, account.MaxKeys, u.id)
-	}
-	k, err := account.NewKey(plan)
-	if err != nil {
-		return account.Key{}, fmt.Errorf("plan %q: %w", plan, err)
+		return fmt.Errorf("%w: %d keys of user %q", account.ErrFull, account.MaxKeys, u.id)
 	}
 	d := s.digester.Of(k)
 	if _, taken := s.keys[handleOf(d)]; taken {
-		return account.Key{}, errors.New("two keys with one handle: the random source is broken")
+		return fmt.Errorf("%w: a key of user %q is there already", account.ErrRefused, u.id)
 	}
 	kept := &key{
 		KeyInfo: account.KeyInfo{ID: u.id + "/" + strconv.Itoa(len(u.keys)+1), Prefix: k.Prefix(), Created: now},
@@ -57,7 +64,7 @@ func (s *Store) issue(u *holder, plan string, now time.Time) (account.Key, error
 	}
 	u.keys = append(u.keys, kept)
 	s.keys[handleOf(d)] = kept
-	return k, nil
+	return nil
 }
 
 // RevokeKey takes a key from a user; requests that come later do not

@@ -89,22 +89,16 @@ func (s *Store) CreateUser(_ context.Context, plan string, keys int) (string, []
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.checkPlan(plan); err != nil {
-		return "", nil, err
+	n := len(s.users) + 1 // users are never removed, but some came with their names
+	for s.users["user-"+strconv.Itoa(n)] != nil {
+		n++
 	}
+	u, err := s.newHolder("user-"+strconv.Itoa(n), plan, now)
 	switch {
-	case len(s.users) >= MaxUsers:
-		return "", nil, fmt.Errorf("%w: %d users", account.ErrFull, MaxUsers)
+	case err != nil:
+		return "", nil, err
 	case keys > account.MaxKeys:
 		return "", nil, fmt.Errorf("%w: %d keys a user, not %d", account.ErrFull, account.MaxKeys, keys)
-	}
-	u := &holder{
-		id:            "user-" + strconv.Itoa(len(s.users)+1), // users are never removed
-		plans:         s.plans,
-		subscriptions: []subscription{{from: now, plan: plan}},
-		anchor:        now,
-		usage:         map[int64]*usage{},
-		reserved:      map[string]*reservation{},
 	}
 	var issued []account.Key
 	for range keys {
@@ -116,6 +110,45 @@ func (s *Store) CreateUser(_ context.Context, plan string, keys int) (string, []
 	}
 	s.users[u.id] = u
 	return u.id, issued, nil
+}
+
+// AddUser adds a user who has a name and keys already, from another process.
+func (s *Store) AddUser(_ context.Context, id, plan string, keys []account.Key) error {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.newHolder(id, plan, now)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if err := s.take(u, k, now); err != nil {
+			return err
+		}
+	}
+	s.users[u.id] = u
+	return nil
+}
+
+// newHolder is a user without keys who is not in the store yet; it requires that
+// s.mu is held.
+func (s *Store) newHolder(id, plan string, now time.Time) (*holder, error) {
+	switch err := s.checkPlan(plan); {
+	case err != nil:
+		return nil, err
+	case len(s.users) >= MaxUsers:
+		return nil, fmt.Errorf("%w: %d users", account.ErrFull, MaxUsers)
+	case s.users[id] != nil:
+		return nil, fmt.Errorf("%w: user %q is there already", account.ErrRefused, id)
+	}
+	return &holder{
+		id:            id,
+		plans:         s.plans,
+		subscriptions: []subscription{{from: now, plan: plan}},
+		anchor:        now,
+		usage:         map[int64]*usage{},
+		reserved:      map[string]*reservation{},
+	}, nil
 }
 
 // Known reports whether there is such a user.
