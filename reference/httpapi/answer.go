@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -67,6 +69,20 @@ func seconds(us int64) int64 {
 // setInt writes a header under the contract's own spelling, which is not the
 // canonical one of net/http ("Ratelimit-Limit"); names compare without case.
 func setInt(h http.Header, name string, n int64) { h.Set(name, strconv.FormatInt(n, 10)) }
+
+// statusClientGone marks the entry of a request whose client left before there
+// was an answer. It is written to nobody.
+const statusClientGone = 499
+
+// clientGone ends a request that failed because its client left: nothing of ours
+// has failed then, and nobody is to be alarmed.
+func (p *Ports) clientGone(w http.ResponseWriter, r *http.Request, x *Exchange, cause error) bool {
+	if r.Context().Err() == nil || !errors.Is(cause, context.Canceled) {
+		return false
+	}
+	p.respond(w, x, Reply{Status: statusClientGone})
+	return true
+}
 
 // respond is the only way in which a link answers: composed, then written (the
 // API log spools its entry as the head is written), then flushed, so that a

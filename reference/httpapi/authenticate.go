@@ -32,7 +32,7 @@ func authenticate(p *Ports, next http.Handler) http.Handler {
 			p.unauthenticated(w, x)
 			return
 		case err != nil:
-			p.unresolved(w, x, err)
+			p.unresolved(w, r, x, err)
 			return
 		}
 		x.Account = rec
@@ -40,7 +40,7 @@ func authenticate(p *Ports, next http.Handler) http.Handler {
 		x.Effective, err = p.Resolve(rec, now)
 		if err != nil {
 			x.Effective = policy.Effective{Plan: rec.PlanAt(now)}
-			p.unresolved(w, x, err)
+			p.unresolved(w, r, x, err)
 			return
 		}
 		x.PlanRate = planRate(x, now)
@@ -111,8 +111,11 @@ func (p *Ports) unauthenticated(w http.ResponseWriter, x *Exchange) {
 
 // unresolved answers when nothing can be said about what the caller may do: the
 // policy is broken, or a store is out of reach.
-func (p *Ports) unresolved(w http.ResponseWriter, x *Exchange, cause error) {
+func (p *Ports) unresolved(w http.ResponseWriter, r *http.Request, x *Exchange, cause error) {
 	x.Outcome = contract.LogUnresolved
+	if p.clientGone(w, r, x, cause) {
+		return
+	}
 	var broken *policy.ConfigurationError
 	switch {
 	case errors.As(cause, &broken):

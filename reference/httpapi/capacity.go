@@ -24,7 +24,9 @@ func capacity(p *Ports, next http.Handler) http.Handler {
 			return
 		}
 		if err != nil {
-			p.capacityUnavailable(w, x, err)
+			if !p.clientGone(w, r, x, err) {
+				p.capacityUnavailable(w, x, err)
+			}
 			return
 		}
 		defer func() {

@@ -12,10 +12,6 @@ import (
 	"github.com/invoicespec/brimline/reference/invoice"
 )
 
-// statusClientGone marks the entry of a request whose client left before there
-// was an answer. It is written to nobody.
-const statusClientGone = 499
-
 // engine carries out PERMIT-5, PERMIT-6 and LOG-4: the work runs under a
 // deadline, and its success is charged once, also when the client has gone. At
 // the deadline the client is told at once, but the link returns, and the permit
@@ -34,7 +30,11 @@ func engine(p *Ports, _ http.Handler) http.Handler {
 				p.conclude(w, r, x, <-done)
 				return
 			}
-			p.timedOut(w, x, http.Header{"Connection": {"close"}}) // it stays busy with this
+			busy := http.Header{}
+			if !shared(r) {
+				busy.Set("Connection", "close") // it takes no other request before the work has ended
+			}
+			p.timedOut(w, x, busy)
 			<-done
 		}
 	})
@@ -71,7 +71,7 @@ func (p *Ports) conclude(w http.ResponseWriter, r *http.Request, x *Exchange, o 
 	case o.err == nil:
 		p.succeeded(w, r, x, o.result)
 	case r.Context().Err() != nil:
-		p.respond(w, x, Reply{Status: statusClientGone})
+		p.respond(w, x, Reply{Status: statusClientGone}) // whatever it failed with
 	case errors.Is(o.err, context.DeadlineExceeded):
 		p.timedOut(w, x, nil)
 	default:

@@ -22,7 +22,7 @@ func limit(p *Ports, next http.Handler) http.Handler {
 		d, err := p.Limiter.Admit(r.Context(), x.Subject, x.Effective.Allowance, x.ID)
 		took := time.Since(asked)
 		if err != nil {
-			p.unresolved(w, x, err)
+			p.unresolved(w, r, x, err)
 			return
 		}
 		p.Meters.Decided(x.PlanRate, d.Outcome, took)

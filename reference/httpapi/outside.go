@@ -8,13 +8,16 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
+// ReadyPath is where a load balancer asks whether to send requests here.
+const ReadyPath = "/ready"
+
 // Outside are the routes outside the quotas (SCOPE-2): they know no user, and
 // nothing here is counted.
 func Outside() map[string]http.Handler {
 	ok := fixed([]byte(`{"status":"ok"}`))
 	return map[string]http.Handler{
 		"/health":       ok,
-		"/ready":        ok,
+		ReadyPath:       ok,
 		"/openapi.json": fixed(openAPI),
 	}
 }

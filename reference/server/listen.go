@@ -22,7 +22,17 @@ const afterCut = 5 * time.Second
 type listening struct {
 	http     *http.Server
 	listener net.Listener
+	secure   bool
 }
+
+// Bounds of one HTTP/2 connection. Beyond loopback a client is expected to have
+// a hundred requests in flight at most; more of them open more connections.
+const (
+	maxStreams    = 100
+	maxFrame      = 16 << 10
+	streamBuffer  = 64 << 10 // of a body that nobody has read yet
+	clientsBuffer = 1 << 20  // of all such bodies of a connection
+)
 
 // newHTTPServer is an HTTP server with every bound set.
 func newHTTPServer(ctx context.Context, h http.Handler, b httpapi.Bounds, logger *slog.Logger) *http.Server {
@@ -32,13 +42,23 @@ func newHTTPServer(ctx context.Context, h http.Handler, b httpapi.Bounds, logger
 		WriteTimeout:      b.Write,
 		IdleTimeout:       b.Idle,
 		MaxHeaderBytes:    b.Header,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          maxStreams,
+			MaxReadFrameSize:              maxFrame,
+			MaxReceiveBufferPerStream:     streamBuffer,
+			MaxReceiveBufferPerConnection: clientsBuffer,
+			SendPingTimeout:               b.Idle, // a peer that is silent is asked whether it is there
+			PingTimeout:                   b.Head,
+			WriteByteTimeout:              b.Idle,
+		},
+		ErrorLog:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
 
-// listen opens address, which has to be on loopback unless remote.
-func listen(address string, remote bool, h *http.Server) (*listening, error) {
+// listen opens address, which has to be on loopback unless remote, for so many
+// connections at once. Those beyond wait until another has ended.
+func listen(address string, remote bool, open int, h *http.Server) (*listening, error) {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
@@ -50,21 +70,33 @@ func listen(address string, remote bool, h *http.Server) (*listening, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &listening{http: h, listener: l}, nil
+	return &listening{http: h, listener: limit(l, open), secure: h.TLSConfig != nil}, nil
 }
 
-func (l *listening) url() string { return "http://" + l.listener.Addr().String() }
+func (l *listening) url() string {
+	scheme := "http://"
+	if l.secure {
+		scheme = "https://"
+	}
+	return scheme + l.listener.Addr().String()
+}
 
 func (l *listening) serve(failed chan<- error) {
 	go func() {
-		if err := l.http.Serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
+		serve := l.http.Serve
+		if l.secure {
+			serve = func(on net.Listener) error { return l.http.ServeTLS(on, "", "") }
+		}
+		if err := serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve %s: %w", l.listener.Addr(), err)
 		}
 	}()
 }
 
-// Close stops the server: nothing new is accepted, what a gate holds is let go,
-// and requests in flight may end until ctx is done or the drain time is over.
+// Close stops the server. Readiness fails for as long as the transport's drain
+// delay says, while everything is still served. Then nothing new is accepted,
+// what a gate holds is let go, and requests in flight may end until ctx is done
+// or the drain time is over.
 // Those that then still run are cut off, which Close reports. Every entry that
 // was due is in the log when it returns.
 func (s *Server) Close(ctx context.Context) error {
@@ -73,6 +105,13 @@ func (s *Server) Close(ctx context.Context) error {
 }
 
 func (s *Server) close(ctx context.Context) error {
+	s.draining.Store(true)
+	if s.serving {
+		select {
+		case <-time.After(s.delay):
+		case <-ctx.Done():
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.drain)
 	defer cancel()
 	if s.control != nil {

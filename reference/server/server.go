@@ -7,12 +7,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/control"
+	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
@@ -43,9 +46,12 @@ type Config struct {
 	AllowRemote bool                   // Listen and Metrics may be beyond loopback; Control, which has no TLS, never
 	Clock       wire.ClockMode         // empty: real
 	Users       int                    // to start with, per plan
+	Known       []User                 // to start with beside them, with names and keys from another process; not with Database
 	Plans       map[string]policy.Plan // nil: [DefaultPlans]
 	Database    *Database              // nil: everything is kept in memory
 	APILog      string                 // file that log entries are appended to; empty: none. Not with Database
+
+	Transport Transport // how connections are taken and let go
 
 	Replicas  int64            // processes that share the limits; 0: 1
 	Storage   string           // where buckets and permits are kept; empty: [StorageLocal]
@@ -77,6 +83,9 @@ type Server struct {
 	plans     map[string]policy.Plan
 	backing   backing
 	drain     time.Duration
+	delay     time.Duration
+	serving   bool
+	draining  atomic.Bool
 	abandon   context.CancelFunc // ends the context of every request
 	handlers  atomic.Int64       // running now
 	failed    chan error
@@ -104,7 +113,11 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	parts, err := s.parts(cfg, c, logger)
 	if err == nil {
+		err = s.backing.addKnown(ctx, cfg.Known)
+	}
+	if err == nil {
 		s.users, err = createUsers(ctx, s.backing, s.plans, cfg.Users)
+		s.users = append(slices.Clone(cfg.Known), s.users...)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.backing.close(ctx))
@@ -178,9 +191,17 @@ func (s *Server) start(ctx context.Context, cfg Config, parts *wiring.Parts, log
 		return err
 	}
 	ctx, s.abandon = context.WithCancel(ctx)
-	s.drain = parts.Bounds.Stopped
-	var err error
-	if s.api, err = listen(cfg.Listen, cfg.AllowRemote, newHTTPServer(ctx, s.counted(parts.Handler()), parts.Bounds, logger)); err != nil {
+	s.drain, s.delay = cmp.Or(cfg.Transport.DrainTimeout, parts.Bounds.Stopped), cfg.Transport.DrainDelay
+	if h, ok := parts.Outside[httpapi.ReadyPath]; ok {
+		parts.Outside[httpapi.ReadyPath] = ready(&s.draining, h)
+	}
+	api := newHTTPServer(ctx, s.counted(front(&s.draining, parts.Handler())), parts.Bounds, logger)
+	err := cfg.Transport.secure(api, logger)
+	if err != nil {
+		return err
+	}
+	open := cfg.Transport.connections()
+	if s.api, err = listen(cfg.Listen, cfg.AllowRemote, open, api); err != nil {
 		return err
 	}
 	if s.control != nil {
@@ -188,18 +209,19 @@ func (s *Server) start(ctx context.Context, cfg Config, parts *wiring.Parts, log
 		bounds.Write = 10 * time.Second
 		h := newHTTPServer(ctx, s.counted(s.control.Handler()), bounds, logger)
 		h.ReadTimeout = 10 * time.Second
-		if s.ctl, err = listen(cfg.Control, false, h); err != nil {
+		if s.ctl, err = listen(cfg.Control, false, open, h); err != nil {
 			return fmt.Errorf("control: %w", err)
 		}
 		s.ctl.serve(s.failed)
 	}
 	if cfg.Metrics != "" {
-		if s.page, err = listen(cfg.Metrics, cfg.AllowRemote, newHTTPServer(ctx, s.counted(parts.Metrics), parts.Bounds, logger)); err != nil {
+		if s.page, err = listen(cfg.Metrics, cfg.AllowRemote, open, newHTTPServer(ctx, s.counted(parts.Metrics), parts.Bounds, logger)); err != nil {
 			return fmt.Errorf("metrics: %w", err)
 		}
 		s.page.serve(s.failed)
 	}
 	s.api.serve(s.failed)
+	s.serving = true
 	return nil
 }
 
