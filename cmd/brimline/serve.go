@@ -54,6 +54,7 @@ const defaultTokenFile = "brimline-control.token"
 type serveFlags struct {
 	config, control, clock string
 	users                  count
+	keysFile               string
 	writeTarget, tokenFile string
 	fault                  faultFlag
 	listFaults             bool
@@ -84,8 +85,8 @@ func serveVerb(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cfg.Database != nil && !c.Flags().Changed("users") {
-				f.users.n = 0 // the database has its own
+			if err := f.startingUsers(&cfg, c.Flags().Changed("users")); err != nil {
+				return err
 			}
 			if err := f.complete(&cfg); err != nil {
 				return err
@@ -100,6 +101,7 @@ func serveVerb(w world) *cobra.Command {
 	flags.StringVar(&f.control, "control", "", "`ADDR`ess of the control protocol (default: none)")
 	flags.StringVar(&f.clock, "clock", string(wire.ClockReal), "`KIND` of clock: real, shifted (control moves it) or frozen (only control moves it)")
 	flags.Var(&f.users, "users", "`N`umber of users per plan to start with, each with two keys")
+	flags.StringVar(&f.keysFile, "keys-file", "", "start with the users and keys in `FILE`, as --write-target leaves it, instead of new ones")
 	flags.StringVar(&f.writeTarget, "write-target", "", "write a target file for the other verbs to `FILE`, and keys and token beside it")
 	flags.StringVar(&f.tokenFile, "control-token-file", "", "write the control token to `FILE`, readable by its owner alone")
 	flags.Var(&f.fault, "fault", "be wrong on purpose, in the way called `NAME`")
@@ -142,11 +144,11 @@ func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error 
 
 // complete checks the flags and adds what they say to the settings.
 func (f serveFlags) complete(cfg *server.Config) error {
-	cfg.Control, cfg.Clock, cfg.Users = f.control, wire.ClockMode(f.clock), f.users.n
+	cfg.Control, cfg.Clock = f.control, wire.ClockMode(f.clock)
 	switch {
 	case f.control == "" && f.tokenFile != "":
 		return errors.New("--control-token-file needs --control")
-	case f.users.n == 0 && f.writeTarget != "" && f.control == "":
+	case cfg.Users == 0 && len(cfg.Known) == 0 && f.writeTarget != "" && f.control == "":
 		return errors.New("--write-target needs users or --control: a target without either cannot be asked anything")
 	}
 	return f.applyFault(cfg)
