@@ -45,6 +45,8 @@ check gofmt 'run "gofmt -w ."' silent gofmt -l .
 check vet 'mend these' go vet ./...
 check staticcheck 'mend these' go tool staticcheck ./...
 check go.mod 'run "go mod tidy"' go mod tidy -diff
+check modules 'these are not what go.sum says: run "go clean -modcache"' go mod verify
+check vulnerabilities 'raise these, or call something else' scripts/vuln.sh
 check 'file length' 'split what has more than 400 lines' silent long_files
 check 'shell scripts' 'mend these' silent shell_scripts
 exit $failed
