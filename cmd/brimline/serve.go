@@ -30,8 +30,12 @@ const sampleInvoice = `{"currency":"EUR","lines":[{"description":"Consulting","q
 const serveHelp = `Serve starts the reference server: the invoice API with the limits of the
 contract, in memory, on loopback. It prints where it listens and a curl line
 that is ready to paste; that line, and the files of --write-target, are the only
-places where an API key is shown. It stops on Ctrl-C or SIGTERM, after the
-requests in flight have ended.
+places where an API key is shown.
+
+It stops on Ctrl-C or SIGTERM: /ready says 503 and connections end with their
+next answer while --drain-delay lasts, then none is accepted any more, and what
+is in flight may end within --drain-timeout. Behind a load balancer the delay
+should be longer than that takes to notice. A second signal ends it at once.
 
 With --control it also speaks the control protocol, by which a test changes
 plans, moves the clock and holds requests. Its token goes into a file:
@@ -119,7 +123,7 @@ func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error 
 	// Requests outlive the signal: they may end while the server drains.
 	s, err := server.Open(context.WithoutCancel(ctx), cfg)
 	if errors.Is(err, server.ErrRemote) {
-		return fmt.Errorf("%w: other machines could reach it without TLS (--allow-remote lets them, for --listen)", err)
+		return fmt.Errorf("%w: other machines could reach it (--allow-remote lets them, for --listen and --metrics; only --listen can have TLS)", err)
 	}
 	if err != nil {
 		return databaseError(err)
@@ -129,11 +133,15 @@ func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error 
 			logger.Error("stopping", "error", err)
 		}
 	}()
-	if err := f.leaveFiles(s); err != nil {
+	trusted, err := trust(s, cfg.Transport.Certificate)
+	if err != nil {
+		return err
+	}
+	if err := f.leaveFiles(s, trusted); err != nil {
 		return err
 	}
 	f.announceFault(w.stdout)
-	f.announce(s, cfg, w)
+	f.announce(s, cfg, trusted, w)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -156,7 +164,7 @@ func (f serveFlags) complete(cfg *server.Config) error {
 
 // leaveFiles writes what was asked for. The token file comes first, so that
 // whoever waits for the target file finds all of it.
-func (f serveFlags) leaveFiles(s *server.Server) error {
+func (f serveFlags) leaveFiles(s *server.Server, trusted *target.TLS) error {
 	if f.tokenFile != "" {
 		if err := writeSecret(f.tokenFile, s.ControlToken()); err != nil {
 			return fmt.Errorf("write the control token: %w", err)
@@ -171,7 +179,9 @@ func (f serveFlags) leaveFiles(s *server.Server) error {
 			keys = append(keys, target.Key{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(k.Reveal())})
 		}
 	}
-	return target.Write(f.writeTarget, targetFile(s), keys, target.NewSecret(s.ControlToken()))
+	file := targetFile(s)
+	file.TLS = trusted
+	return target.Write(f.writeTarget, file, keys, target.NewSecret(s.ControlToken()))
 }
 
 // internalRoutes are requests that no user's key may carry out.
@@ -221,7 +231,7 @@ func targetFile(s *server.Server) target.File {
 }
 
 // announce says where the server is and how to try it.
-func (f serveFlags) announce(s *server.Server, cfg server.Config, w world) {
+func (f serveFlags) announce(s *server.Server, cfg server.Config, trusted *target.TLS, w world) {
 	fmt.Fprintf(w.stdout, "listening on %s (%d users on %d plans, clock: %s)\n", s.URL(), len(s.Users()), len(s.Plans()), cfg.Clock)
 	if url := s.ControlURL(); url != "" {
 		fmt.Fprintf(w.stdout, "control on %s%s\n", url, wire.Prefix)
@@ -235,6 +245,7 @@ func (f serveFlags) announce(s *server.Server, cfg server.Config, w world) {
 	}
 	// A small plan shows the limits soonest.
 	u := users[max(0, slices.IndexFunc(users, func(u server.User) bool { return u.Plan == "free" }))]
-	fmt.Fprintf(w.stdout, "try it as %s, plan %s:\n  curl -i %s%s/calculate -H 'Authorization: Bearer %s' -d '%s'\n",
-		u.ID, u.Plan, s.URL(), contract.ScopePrefix, u.Keys[0].Reveal(), sampleInvoice)
+	options, base := curl(s, trusted)
+	fmt.Fprintf(w.stdout, "try it as %s, plan %s:\n  curl -i%s %s%s/calculate -H 'Authorization: Bearer %s' -d '%s'\n",
+		u.ID, u.Plan, options, base, contract.ScopePrefix, u.Keys[0].Reveal(), sampleInvoice)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/wiring"
 )
 
 // serveSettings is what an operator configures, in a file, in the environment or
@@ -43,20 +44,26 @@ type serveSettings struct {
 		} `yaml:"rate-limit,omitempty"`
 	} `yaml:"invoicespec,omitempty"`
 	Brimline struct {
-		Listen       string        `yaml:"listen,omitempty" usage:"address of the API; port 0 takes a free one"`
-		Metrics      string        `yaml:"metrics,omitempty" usage:"address of the page of metrics; empty: none"`
-		AllowRemote  bool          `yaml:"allow-remote,omitempty" usage:"let other machines reach API and metrics; there is no TLS"`
-		Plans        string        `yaml:"plans,omitempty" usage:"a file with the plan table (YAML)"`
-		APILog       string        `yaml:"api-log,omitempty" usage:"append the API log to this file, one JSON object a line"`
-		DatabaseURL  string        `yaml:"database-url,omitempty" usage:"keep users, plans and the API log in this PostgreSQL" secret:"true"`
-		Migrate      bool          `yaml:"migrate,omitempty" usage:"bring the database's schema up to date first"`
-		KeySecret    string        `yaml:"key-secret-file,omitempty" usage:"a file with the secret that API keys are digested with"`
-		Operator     string        `yaml:"operator-token-file,omitempty" usage:"a file with the token that opens /internal/billing"`
-		Capacity     string        `yaml:"capacity-token-file,omitempty" usage:"a file with the token that opens /internal/capacity"`
-		PolicyTTL    time.Duration `yaml:"policy-ttl,omitempty" usage:"how long a policy is served without asking the database" range:"100ms 10m"`
-		Spool        string        `yaml:"api-log-spool,omitempty" usage:"directory where log entries wait for the database"`
-		SpoolSize    int64         `yaml:"api-log-spool-size,omitempty" usage:"bytes of log entries that may wait" range:"1048576 1099511627776"`
-		LogRetention time.Duration `yaml:"log-retention,omitempty" usage:"how long the database keeps log entries" range:"1h 87600h"`
+		Listen         string        `yaml:"listen,omitempty" usage:"address of the API; port 0 takes a free one"`
+		Metrics        string        `yaml:"metrics,omitempty" usage:"address of the page of metrics; empty: none"`
+		AllowRemote    bool          `yaml:"allow-remote,omitempty" usage:"let other machines reach API and metrics; only the API can have TLS"`
+		TLSCert        string        `yaml:"tls-cert,omitempty" usage:"a file with the API's certificate (PEM, its chain after it); read again when it changes"`
+		TLSKey         string        `yaml:"tls-key,omitempty" usage:"a file with that certificate's private key (PEM)"`
+		H2C            bool          `yaml:"h2c,omitempty" usage:"speak HTTP/2 without TLS as well, to clients that begin with it"`
+		MaxConnections int64         `yaml:"max-connections,omitempty" usage:"most connections open at once, on each listener" range:"1 1000000"`
+		DrainDelay     time.Duration `yaml:"drain-delay,omitempty" usage:"when stopping, how long /ready says 503 before connections are refused" range:"0s 10m"`
+		DrainTimeout   time.Duration `yaml:"drain-timeout,omitempty" usage:"after that, how long requests in flight may take to end" range:"1s 1h"`
+		Plans          string        `yaml:"plans,omitempty" usage:"a file with the plan table (YAML)"`
+		APILog         string        `yaml:"api-log,omitempty" usage:"append the API log to this file, one JSON object a line"`
+		DatabaseURL    string        `yaml:"database-url,omitempty" usage:"keep users, plans and the API log in this PostgreSQL" secret:"true"`
+		Migrate        bool          `yaml:"migrate,omitempty" usage:"bring the database's schema up to date first"`
+		KeySecret      string        `yaml:"key-secret-file,omitempty" usage:"a file with the secret that API keys are digested with"`
+		Operator       string        `yaml:"operator-token-file,omitempty" usage:"a file with the token that opens /internal/billing"`
+		Capacity       string        `yaml:"capacity-token-file,omitempty" usage:"a file with the token that opens /internal/capacity"`
+		PolicyTTL      time.Duration `yaml:"policy-ttl,omitempty" usage:"how long a policy is served without asking the database" range:"100ms 10m"`
+		Spool          string        `yaml:"api-log-spool,omitempty" usage:"directory where log entries wait for the database"`
+		SpoolSize      int64         `yaml:"api-log-spool-size,omitempty" usage:"bytes of log entries that may wait" range:"1048576 1099511627776"`
+		LogRetention   time.Duration `yaml:"log-retention,omitempty" usage:"how long the database keeps log entries" range:"1h 87600h"`
 	} `yaml:"brimline,omitempty"`
 }
 
@@ -72,6 +79,7 @@ func defaultSettings() *serveSettings {
 	r.Anonymous.KnownKeys, r.Anonymous.KnownKeyExpiry = anonymous.DefaultKnownKeys, anonymous.DefaultKnownFor
 	b := &s.Brimline
 	b.Listen = "127.0.0.1:8080"
+	b.MaxConnections, b.DrainTimeout = server.DefaultConnections, wiring.DefaultBounds().Stopped
 	b.PolicyTTL = 10 * time.Second
 	b.Spool, b.SpoolSize, b.LogRetention = "brimline-spool", 256<<20, 90*24*time.Hour
 	return &s
@@ -94,6 +102,9 @@ func (s *serveSettings) config(names *settings.Settings) (server.Config, error) 
 	}
 	cfg.Anonymous = anonymous.Config{
 		Allowance: allowance, Pools: cfg.Limits, KnownKeys: int(r.Anonymous.KnownKeys), KnownFor: r.Anonymous.KnownKeyExpiry,
+	}
+	if cfg.Transport, err = s.transport(names); err != nil {
+		return cfg, err
 	}
 	trusted, err := clientip.ParseTrusted(r.Anonymous.TrustedProxies)
 	if refusal := (clientip.Refusal{}); errors.As(err, &refusal) {

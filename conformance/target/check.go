@@ -28,6 +28,14 @@ func (f File) check() *problem {
 			return p
 		}
 	}
+	if f.TLS != nil {
+		switch {
+		case *f.TLS == (TLS{}):
+			return &problem{"tls", "empty", "ca-file, server-name or both"}
+		case !slices.ContainsFunc(f.BaseURLs, func(u string) bool { return strings.HasPrefix(u, "https://") }):
+			return &problem{"tls", "no URL of base-urls is https", "https URLs, or leave it out"}
+		}
+	}
 	switch c := f.Credential; {
 	case !isToken(c.Header):
 		return &problem{"credential.header", fmt.Sprintf("%q is no header name", c.Header), "a name such as Authorization"}

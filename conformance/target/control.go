@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,9 +68,9 @@ type controller struct {
 
 // openControl asks the control server what it can do, and makes sure that it
 // says no to what nobody can.
-func openControl(ctx context.Context, base string, token Secret) (*controller, error) {
+func openControl(ctx context.Context, base string, token Secret, trust *tls.Config) (*controller, error) {
 	c := &controller{base: strings.TrimSuffix(base, "/") + control.Prefix, token: token, client: &http.Client{
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second, TLSClientConfig: trust.Clone()},
 		Timeout:       controlTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

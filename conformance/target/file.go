@@ -15,6 +15,7 @@ import (
 type File struct {
 	BaseURLs       []string             `yaml:"base-urls"` // several: replicas on one pool, asked in turn
 	Credential     Credential           `yaml:"credential"`
+	TLS            *TLS                 `yaml:"tls,omitempty"`
 	KeysFile       string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
 	Operations     Operations           `yaml:"operations"`
 	OutsideQuotas  []string             `yaml:"outside-quotas,omitempty"`  // paths

@@ -24,7 +24,7 @@ func (t *Target) Page(ctx context.Context, u *User) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.trust.Clone()}
 	defer transport.CloseIdleConnections()
 	browser := &http.Client{
 		Jar: jar, Transport: transport, Timeout: answerTimeout,

@@ -107,6 +107,8 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"too much":            {"concurrency: 2", "concurrency: 100001", false},
 		"no URL":              {"[http://127.0.0.1:8080]", "[]", false},
 		"a URL with a path":   {"[http://127.0.0.1:8080]", "[http://a/b]", false},
+		"whom to trust":       {"[http://127.0.0.1:8080]", "[https://127.0.0.1:8080]\ntls: { ca-file: ca.pem }", true},
+		"trusting nobody":     {"[http://127.0.0.1:8080]", "[https://127.0.0.1:8080]\ntls: {}", false},
 		"no key":              {"Bearer {key}", "Bearer", false},
 		"two keys":            {"Bearer {key}", "{key} {key}", false},
 		"a method in lower":   {"{ method: POST, path: /v1/invoice/calculate, body-file", "{ method: post, path: /v1/invoice/calculate, body-file", false},

@@ -174,7 +174,7 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 		f.reserved = err == nil
 	}
 	if err == nil {
-		f.conn, err = dial(ctx, base)
+		f.conn, err = dial(ctx, base, t.trust)
 	}
 	if err != nil {
 		f.settle()

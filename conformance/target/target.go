@@ -17,6 +17,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -60,6 +61,7 @@ type Options struct {
 type Target struct {
 	file    File
 	bases   []*url.URL
+	trust   *tls.Config   // nil: whom this machine trusts
 	next    atomic.Uint64 // which base URL is asked
 	valid   Request
 	invalid Request
@@ -101,6 +103,9 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.trust, err = f.trust(); err != nil {
+		return nil, f.at("tls.ca-file", err)
+	}
 	if err := t.reach(ctx, cmp.Or(o.Patience, 5*time.Second)); err != nil {
 		return nil, err
 	}
@@ -112,7 +117,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 				return nil, f.at("can.control.token-file", err)
 			}
 		}
-		if t.control, err = openControl(ctx, c.URL, token); err != nil {
+		if t.control, err = openControl(ctx, c.URL, token, t.trust); err != nil {
 			return nil, err
 		}
 		mode = t.control.clock
@@ -164,7 +169,7 @@ func (t *Target) reach(ctx context.Context, patience time.Duration) error {
 func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Duration) error {
 	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: %s does not answer within %s", ErrAway, base, patience))
 	defer cancel()
-	c, err := dial(within, base)
+	c, err := dial(within, base, t.trust)
 	if err == nil {
 		if len(t.file.OutsideQuotas) > 0 {
 			err = greet(c, base, t.file.OutsideQuotas[0])

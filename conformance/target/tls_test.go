@@ -1,10 +1,23 @@
 package target_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
+	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,6 +40,7 @@ func TestOverTLS(t *testing.T) {
 	}))
 	defer s.Close()
 	f := fileFor(s.URL)
+	f.TLS = &target.TLS{CAFile: caFile(t, s)}
 	f.Can.StalledUpload = true
 	tg := open(t, f)
 	u := lease(t, tg, "free", 1)
@@ -47,11 +61,85 @@ func TestOverTLS(t *testing.T) {
 	}
 }
 
-func TestACertificateOfSomebodyElse(t *testing.T) {
-	s := httptest.NewTLSServer(http.NotFoundHandler())
+// caFile is a file with the certificate of s.
+func caFile(t *testing.T, s *httptest.Server) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	return path
+}
+
+// TestWhomToTrust: whom the target file names and nobody else, by the name that
+// it says; without a word of it, whom this machine trusts.
+func TestWhomToTrust(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{ownCertificate(t)}}
+	s.StartTLS()
 	defer s.Close()
-	f := fileFor("https://localhost" + s.URL[len("https://127.0.0.1"):])
-	_, err := target.Open(t.Context(), f, target.Options{Keys: []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret(theKey)}}})
-	require.ErrorIs(t, err, target.ErrAway)
-	require.ErrorContains(t, err, "certificate")
+	other := httptest.NewTLSServer(http.NotFoundHandler()) // this machine trusts it: see TestMain
+	defer other.Close()
+	const address, name, stranger = "https://127.0.0.1", "https://localhost", "certificate signed by unknown authority"
+	for _, c := range []struct {
+		does string
+		host string
+		tls  *target.TLS
+		says string // empty: it opens
+	}{
+		{"says nothing", address, nil, stranger},
+		{"trusts it", address, &target.TLS{CAFile: caFile(t, s)}, ""},
+		{"trusts it under another name", name, &target.TLS{CAFile: caFile(t, s)}, "not localhost"},
+		{"trusts it, and says its name", name, &target.TLS{CAFile: caFile(t, s), ServerName: "invoices.example"}, ""},
+		{"says another name", address, &target.TLS{CAFile: caFile(t, s), ServerName: "other.example"}, "not other.example"},
+		{"trusts another", address, &target.TLS{CAFile: caFile(t, other)}, stranger},
+		{"says its name alone", address, &target.TLS{ServerName: "invoices.example"}, stranger},
+	} {
+		t.Run(c.does, func(t *testing.T) {
+			f := fileFor(c.host + strings.TrimPrefix(s.URL, address))
+			f.TLS = c.tls
+			tg, err := target.Open(t.Context(), f, target.Options{Keys: []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret(theKey)}}})
+			if c.says == "" {
+				require.NoError(t, err)
+				require.NoError(t, tg.Close())
+				return
+			}
+			require.ErrorIs(t, err, target.ErrAway)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+// TestACAFileThatIsNone: it is refused before anybody is asked.
+func TestACAFileThatIsNone(t *testing.T) {
+	f := fileFor("https://127.0.0.1:1")
+	for content, says := range map[string]string{"": "no certificate in it; accepted: certificates in PEM", "-": "no such file"} {
+		path := filepath.Join(t.TempDir(), "ca.pem")
+		if content != "-" {
+			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		}
+		f.TLS = &target.TLS{CAFile: path}
+		_, err := target.Open(t.Context(), f, target.Options{Keys: []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret(theKey)}}})
+		require.ErrorContains(t, err, path+": "+says)
+		require.NotErrorIs(t, err, target.ErrAway)
+	}
+	f.TLS = &target.TLS{}
+	_, err := target.Open(t.Context(), f, target.Options{})
+	require.EqualError(t, err, "tls: empty; accepted: ca-file, server-name or both")
+	f.TLS, f.BaseURLs = &target.TLS{ServerName: "x"}, []string{"http://127.0.0.1:1"}
+	_, err = target.Open(t.Context(), f, target.Options{})
+	require.EqualError(t, err, "tls: no URL of base-urls is https; accepted: https URLs, or leave it out")
+}
+
+// ownCertificate is one that nobody trusts.
+func ownCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"invoices.example"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

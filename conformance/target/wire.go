@@ -3,6 +3,7 @@ package target
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -93,14 +94,20 @@ type conversation struct {
 	stop func() bool // of the context that can cut it short
 }
 
-// dial connects. It fails with [ErrAway] where nobody listens.
-func dial(ctx context.Context, base *url.URL) (*conversation, error) {
+// dial connects, over TLS as trust says. It fails with [ErrAway] where nobody
+// listens.
+func dial(ctx context.Context, base *url.URL, trust *tls.Config) (*conversation, error) {
 	within, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(within, "tcp", hostPort(base))
 	c := &conversation{Conn: conn, tcp: conn}
 	if err == nil && base.Scheme == "https" {
-		secure := tls.Client(conn, &tls.Config{ServerName: base.Hostname(), NextProtos: []string{"http/1.1"}})
+		config := trust.Clone()
+		if config == nil {
+			config = &tls.Config{}
+		}
+		config.ServerName, config.NextProtos = cmp.Or(config.ServerName, base.Hostname()), []string{"http/1.1"}
+		secure := tls.Client(conn, config)
 		if err = secure.HandshakeContext(within); err != nil {
 			conn.Close()
 		}

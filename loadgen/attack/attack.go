@@ -124,7 +124,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	defer cut()
 	t := &transport{attack: a, base: c.Transport, stop: ctx.Done(), requests: requests}
 	if t.base == nil {
-		network := newNetwork(a.workers, &t.connections)
+		network := newNetwork(a.workers, a.config.Operation.TLS, &t.connections)
 		defer network.CloseIdleConnections()
 		t.base = network
 	}

@@ -15,7 +15,7 @@ import (
 
 // newNetwork is net/http's transport, set up to send what it is told and nothing
 // else. It counts the connections that it opens.
-func newNetwork(workers int, opened *atomic.Int64) *http.Transport {
+func newNetwork(workers int, trust *tls.Config, opened *atomic.Int64) *http.Transport {
 	dialer := &net.Dialer{Timeout: Timeout, KeepAlive: 15 * time.Second}
 	h1 := new(http.Protocols)
 	h1.SetHTTP1(true)
@@ -27,6 +27,7 @@ func newNetwork(workers int, opened *atomic.Int64) *http.Transport {
 			}
 			return c, err
 		},
+		TLSClientConfig:        trust,
 		Protocols:              h1,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    workers,

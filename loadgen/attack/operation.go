@@ -3,6 +3,7 @@ package attack
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +24,7 @@ type Operation struct {
 	Body       []byte
 	Expect     int // the status that says it succeeded
 	Credential target.Credential
+	TLS        *tls.Config // nil: whom this machine trusts
 
 	urls []*url.URL
 	next *atomic.Uint64
@@ -33,7 +35,7 @@ func OperationOf(f target.File, t *target.Target) Operation {
 	r := t.Valid()
 	return Operation{
 		BaseURLs: f.BaseURLs, Method: r.Method, Path: r.Path, Header: r.Header, Body: r.Body,
-		Expect: t.ExpectValid(), Credential: f.Credential,
+		Expect: t.ExpectValid(), Credential: f.Credential, TLS: t.TLS(),
 	}
 }
 

@@ -76,21 +76,22 @@ type User struct {
 
 // Server is a running server.
 type Server struct {
-	api       *listening
-	ctl, page *listening // nil without control, and without metrics
-	control   *control.Control
-	users     []User
-	plans     map[string]policy.Plan
-	backing   backing
-	drain     time.Duration
-	delay     time.Duration
-	serving   bool
-	draining  atomic.Bool
-	abandon   context.CancelFunc // ends the context of every request
-	handlers  atomic.Int64       // running now
-	failed    chan error
-	closeOnce sync.Once
-	closeErr  error
+	api         *listening
+	ctl, page   *listening // nil without control, and without metrics
+	control     *control.Control
+	certificate *certificate // nil: no TLS
+	users       []User
+	plans       map[string]policy.Plan
+	backing     backing
+	drain       time.Duration // for requests in flight to end
+	delay       time.Duration // before that, while readiness fails
+	draining    atomic.Bool
+	serving     bool
+	abandon     context.CancelFunc // ends the context of every request
+	handlers    atomic.Int64       // running now
+	failed      chan error
+	closeOnce   sync.Once
+	closeErr    error
 }
 
 // Open starts a server. When it returns, connections are accepted; ctx is the
@@ -173,7 +174,7 @@ func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.
 	cfg.Anonymous.Observe = m.AnonymousDecided
 	gate := renewableGate{newRenewable(func() *anonymous.Gate { return anonymous.New(c, cfg.Anonymous) })}
 	parts.Clients, parts.Gate = clients, gate
-	parts.Guards = append(parts.Guards, wiring.Guard{Name: "storage", Check: func() error { return storageFits(cfg.Storage, cfg.Replicas) }})
+	parts.Guards = append(parts.Guards, guards(cfg.Storage, cfg.Replicas)...)
 	if s.backing.forget != nil {
 		parts.Restart = func(context.Context) error {
 			s.backing.forget()
@@ -196,8 +197,8 @@ func (s *Server) start(ctx context.Context, cfg Config, parts *wiring.Parts, log
 		parts.Outside[httpapi.ReadyPath] = ready(&s.draining, h)
 	}
 	api := newHTTPServer(ctx, s.counted(front(&s.draining, parts.Handler())), parts.Bounds, logger)
-	err := cfg.Transport.secure(api, logger)
-	if err != nil {
+	var err error
+	if s.certificate, err = cfg.Transport.secure(api, logger); err != nil {
 		return err
 	}
 	open := cfg.Transport.connections()
@@ -219,6 +220,9 @@ func (s *Server) start(ctx context.Context, cfg Config, parts *wiring.Parts, log
 			return fmt.Errorf("metrics: %w", err)
 		}
 		s.page.serve(s.failed)
+	}
+	if s.certificate != nil {
+		s.certificate.say()
 	}
 	s.api.serve(s.failed)
 	s.serving = true

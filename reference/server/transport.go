@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -27,22 +28,22 @@ type Transport struct {
 	DrainTimeout time.Duration // for requests in flight to end after that; 0: that of the bounds
 }
 
-// secure makes h speak what t says.
-func (t Transport) secure(h *http.Server, logger *slog.Logger) error {
+// secure makes h speak what t says, and returns the certificate, if there is one.
+func (t Transport) secure(h *http.Server, logger *slog.Logger) (*certificate, error) {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	p.SetUnencryptedHTTP2(t.H2C)
 	h.Protocols = p
 	if t.Certificate == "" && t.Key == "" {
-		return nil
+		return nil, nil
 	}
 	c, err := newCertificate(t.Certificate, t.Key, logger)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.SetHTTP2(true)
 	h.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
-	return nil
+	return c, nil
 }
 
 // connections is how many may be open on one listener.
@@ -92,8 +93,13 @@ func (c *certificate) read() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s with key %s: %w", c.cert, c.key, err)
 	}
-	c.logger.Info("certificate", "file", c.cert, "names", pair.Leaf.DNSNames, "addresses", pair.Leaf.IPAddresses, "until", pair.Leaf.NotAfter)
 	return &pair, nil
+}
+
+// say tells whose certificate is in use, and for how long.
+func (c *certificate) say() {
+	leaf := c.good.Leaf
+	c.logger.Info("certificate", "file", c.cert, "names", leaf.DNSNames, "addresses", leaf.IPAddresses, "until", leaf.NotAfter)
 }
 
 // get looks at the files at each handshake, which costs far more than that.
@@ -111,7 +117,18 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return c.good, nil
 	}
 	c.good = pair
+	c.say()
 	return pair, nil
+}
+
+// Certificate is the certificate that the API shows, as it is now, and nil
+// without TLS.
+func (s *Server) Certificate() *x509.Certificate {
+	if s.certificate == nil {
+		return nil
+	}
+	pair, _ := s.certificate.get(nil) // there always is one
+	return pair.Leaf
 }
 
 // front is what every request to the API passes first. It ends the connection
