@@ -24,11 +24,17 @@ import (
 	"github.com/invoicespec/brimline/reference/dashboard"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/telemetry"
 	"github.com/invoicespec/brimline/reference/wiring"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeProgram()
+		os.Exit(code)
+	}))
+}
 
 const sample = `{"currency":"EUR","lines":[{"description":"Consulting","quantity":"2.5","unitPrice":"120.00","taxRate":"19"}]}`
 
@@ -50,9 +56,13 @@ func start(t testing.TB, clock control.ClockMode, alter func(*wiring.Parts)) ref
 
 // newReference is start without a test, on a database unless that is nil.
 func newReference(clock control.ClockMode, db *server.Database, alter func(*wiring.Parts)) (reference, error) {
+	process, err := startable()
+	if err != nil {
+		return reference{}, err
+	}
 	cfg := server.Config{
 		Database: db,
-		Listen:   "127.0.0.1:0", Control: "127.0.0.1:0", Clock: clock, Users: 20,
+		Listen:   "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: clock, Users: 20,
 		OperatorToken: "the-operators-own", CapacityToken: "the-services-own",
 		Logger: slog.New(slog.DiscardHandler),
 		Alter: func(p *wiring.Parts) {
@@ -95,7 +105,7 @@ func newReference(clock control.ClockMode, db *server.Database, alter func(*wiri
 		},
 		Can: target.Can{StalledUpload: true, Page: &target.Page{
 			Path: dashboard.BillingPath, SignIn: dashboard.SignInPath, Field: dashboard.KeyField, Negotiated: "negotiated",
-		}},
+		}, Metrics: &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}, Process: process},
 	}}
 	if clock != "" {
 		r.file.Can.Control = &target.ControlAddress{URL: s.ControlURL()}
@@ -205,7 +215,7 @@ func TestMistakesOfTheSuiteAreErrors(t *testing.T) {
 			require.ErrorContains(t, err, "features/made_up.feature:4")
 		})
 	}
-	_, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: []string{"GUARD-1"}})
+	_, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: []string{"CACHE-1"}})
 	require.ErrorIs(t, err, conformance.ErrSelection)
 }
 
@@ -339,6 +349,9 @@ func openFault(ctx context.Context, name string) (*target.Target, func() error, 
 	r, err := newReference(control.ClockFrozen, nil, alter)
 	if err != nil {
 		return nil, nil, err
+	}
+	if name != "" {
+		r.file.Can.Process.Command = append(r.file.Can.Process.Command, "--fault", name)
 	}
 	tgt, err := r.dial(ctx)
 	if err != nil {

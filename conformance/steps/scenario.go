@@ -57,10 +57,12 @@ type Scenario struct {
 	mark   int // how much of found was there when the Givens were done
 	begun  bool
 
-	refusals   []refusal     // of the operator boundary
-	tried      []exchange    // what the latest sentence tried in vain, or should have
-	operations control.Usage // as counted or set
-	page       string        // the billing page's source
+	refusals   []refusal      // of the operator boundary
+	tried      []exchange     // what the latest sentence tried in vain, or should have
+	operations control.Usage  // as counted or set
+	page       string         // the billing page's source
+	attempts   []attempt      // to start a server
+	meters     []target.Meter // the page of metrics, as it was read
 }
 
 // subject is a leased user.
@@ -97,6 +99,10 @@ func (s *Scenario) Close(ctx context.Context) error {
 		s.suite.users.gaveBack()
 	}
 	s.they, s.other = nil, nil
+	if own := s.Target; own != s.suite.target {
+		s.Target = s.suite.target
+		errs = append(errs, own.Close())
+	}
 	return errors.Join(errs...)
 }
 

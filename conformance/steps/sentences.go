@@ -44,6 +44,7 @@ func (s *Scenario) sentences() []sentence {
 		s.whens(), s.flights(), s.strangers(), s.unparsables(),
 		s.changes(), s.schedules(), s.overrides(), s.boundaries(), s.breakages(), s.capacities(), s.restarts(),
 		s.thens(), s.audits(), s.pages(),
+		s.startups(), s.metered(),
 	)
 }
 

@@ -84,6 +84,16 @@ func (f File) check() *problem {
 			return p
 		}
 	}
+	if m := f.Can.Metrics; m != nil {
+		if p := checkPage("can.metrics.url", m.URL); p != nil {
+			return p
+		}
+	}
+	if p := f.Can.Process; p != nil {
+		if problem := f.checkProcess(*p); problem != nil {
+			return problem
+		}
+	}
 	if f.Limits.MaxOperations < 0 {
 		return &problem{"limits.max-operations", fmt.Sprint(f.Limits.MaxOperations), "a positive number"}
 	}

@@ -70,6 +70,8 @@ type Can struct {
 	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
 	Control       *ControlAddress `yaml:"control,omitempty"`
 	Page          *Page           `yaml:"page,omitempty"`
+	Metrics       *MetricsAddress `yaml:"metrics,omitempty"` // asked of the process that answers at base-urls
+	Process       *Process        `yaml:"process,omitempty"`
 }
 
 // Page is the billing page and how to sign in to it: a form with the key in one

@@ -46,6 +46,11 @@ func (t *Target) Lease(ctx context.Context, plan string, keys int) (*User, error
 	if !ok {
 		return nil, fmt.Errorf("%w: plan %q has no allowance", ErrNoUser, plan)
 	}
+	if t.process != nil { // users who are still there when it starts anew
+		if u := t.borrow(plan, keys); u != nil {
+			return u, nil
+		}
+	}
 	if t.control.has(control.FeatureUsers) {
 		u, err := t.create(ctx, plan, keys, a)
 		if err == nil || !refused(err) {
@@ -105,6 +110,14 @@ func (t *Target) borrow(plan string, keys int) *User {
 	fullest.leased = true
 	fullest.Bucket.Alone() // whoever had it before has let go of everything
 	return fullest
+}
+
+// nobodyHasAsked says that this is a server that has just begun: every bucket of
+// its users is full, and nobody will be lent a user a second time.
+func (t *Target) nobodyHasAsked() {
+	for _, u := range t.users {
+		u.Bucket, u.fresh = oracle.NewFull(u.Bucket.Allowance()), true
+	}
 }
 
 // Return ends a lease: requests still held are dropped, gates opened, and what

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -50,6 +51,10 @@ func (c comparison) compare(key string, typ reflect.Type, schema map[string]any)
 	kinds := map[reflect.Kind]string{reflect.Struct: "object", reflect.Map: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean", reflect.Int64: "integer"}
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
+	}
+	if typ == reflect.TypeFor[time.Duration]() { // written as text
+		require.Equal(c, "string", schema["type"], key)
+		return
 	}
 	require.Equal(c, kinds[typ.Kind()], schema["type"], key)
 	switch typ.Kind() {
@@ -124,6 +129,15 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"a route's status":    {"limits:", "internal-routes: [{ method: PUT, path: /x, expect: 401 }]\nlimits:", false},
 		"a page":              {"limits:", "  page: { path: /b, sign-in: /s, field: key, negotiated: own }\nlimits:", true},
 		"a page without word": {"limits:", "  page: { path: /b, sign-in: /s, field: key }\nlimits:", false},
+		"a page of metrics":   {"limits:", "  metrics: { url: \"http://a/metrics\" }\nlimits:", true},
+		"metrics at no page":  {"limits:", "  metrics: { url: \"http://a\" }\nlimits:", false},
+		"a process":           {"limits:", "  process: { command: [./run, \"{port}\"], environment: { A_B: c }, setting-names: { invoicespec.rate-limit.replicas: N }, ready-within: 5s }\nlimits:", true},
+		"a process's control": {"limits:", "  process: { command: [./run, \"{port}\"], control: { url: \"http://127.0.0.1:{control-port}\", token-file: \"{folder}/token\" } }\nlimits:", true},
+		"a token that stays":  {"limits:", "  process: { command: [./run, \"{port}\"], control: { url: \"http://127.0.0.1:{control-port}\", token-file: token } }\nlimits:", false},
+		"no command":          {"limits:", "  process: { command: [] }\nlimits:", false},
+		"no such setting":     {"limits:", "  process: { command: [./run, \"{port}\"], setting-names: { invoicespec.rate-limit.replicaz: N } }\nlimits:", false},
+		"no variable":         {"limits:", "  process: { command: [./run, \"{port}\"], environment: { \"A B\": c } }\nlimits:", false},
+		"no command line":     {"limits:", "  process: { command: ./run }\nlimits:", false},
 		"a number for a body": {`body: "{}"`, `body: 5`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

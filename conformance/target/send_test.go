@@ -25,6 +25,9 @@ import (
 // TestMain lets connections over TLS trust the certificate of httptest's servers,
 // and looks for goroutines left behind.
 func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		beServer(os.Args[1:])
+	}
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	dir, err := os.MkdirTemp("", "target")
 	if err == nil {

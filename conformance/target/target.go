@@ -68,7 +68,9 @@ type Target struct {
 	control *controller // nil: none
 	stalls  bool        // a stalled upload is a witness
 	time    *timeline
-	budget  budget
+	budget  *budget
+	given   []Key          // in memory, instead of the keys file
+	process *serverProcess // nil: it runs anyway
 
 	mu    sync.Mutex
 	users []*User  // of the keys file
@@ -85,7 +87,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if p := f.check(); p != nil {
 		return nil, p
 	}
-	t := &Target{file: f, budget: budget{most: f.Limits.MaxOperations}}
+	t := &Target{file: f, budget: &budget{most: f.Limits.MaxOperations}, given: o.Keys}
 	if t.budget.most == 0 {
 		t.budget.most = DefaultMaxOperations
 	}
@@ -134,6 +136,9 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 // Close gives up what Open took. Users should have been returned.
 func (t *Target) Close() error {
 	t.control.close()
+	if t.process != nil {
+		return t.process.remove()
+	}
 	return nil
 }
 
@@ -323,6 +328,10 @@ func (t *Target) Has(n contract.Need) bool {
 		return len(t.file.InternalRoutes) > 0
 	case contract.NeedPage:
 		return t.file.Can.Page != nil
+	case contract.NeedMetrics:
+		return t.file.Can.Metrics != nil
+	case contract.NeedProcess:
+		return t.file.Can.Process != nil
 	case contract.NeedRestart:
 		return can(control.FeatureRestart) && t.Movable() // it is everybody's: where time moves, scenarios run alone
 	case contract.NeedClock:

@@ -190,7 +190,6 @@ func (c *conversation) awaitClose() {
 
 // curl is a command that sends a request again. Keys are not in it.
 func curl(base *url.URL, r Request, credential [][2]string, bodyFile string) string {
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	var b strings.Builder
 	b.WriteString("curl -i")
 	switch {
@@ -232,6 +231,9 @@ func curl(base *url.URL, r Request, credential [][2]string, bodyFile string) str
 	}
 	return b.String()
 }
+
+// quote makes one word of s for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // quoteWord leaves alone what a shell would.
 func quoteWord(s string, quote func(string) string) string {

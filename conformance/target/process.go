@@ -1,0 +1,389 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+// ErrDidNotStart: a server that should have started did not.
+var ErrDidNotStart = errors.New("the server did not start")
+
+// Settings are what a server is started with, by the contract's keys below
+// [contract.SettingsPrefix]. What is not in it is left to the server.
+type Settings map[string]string
+
+// Start is how it went when a server was started.
+type Start struct {
+	Listened bool   // something took connections on its port, if only for a moment
+	Ready    bool   // it answered as a server does that is ready
+	Exited   bool   // by itself
+	Code     int    // its exit code, if it exited; -1: a signal ended it
+	Output   string // what it printed, cut short, keys masked
+}
+
+// TryStart starts a server with settings, waits until it is ready, has exited or
+// has had its time, and stops it.
+func (t *Target) TryStart(ctx context.Context, s Settings) (Start, error) {
+	p, err := t.newProcess(s)
+	if err != nil {
+		return Start{}, err
+	}
+	defer p.remove()
+	return p.start(ctx)
+}
+
+// StartServer starts a server with settings and opens it as a target with the
+// same users, whose buckets nobody has touched yet. Close stops it. One that does
+// not get ready gives an error that wraps [ErrDidNotStart].
+func (t *Target) StartServer(ctx context.Context, s Settings) (*Target, error) {
+	p, err := t.newProcess(s)
+	if err != nil {
+		return nil, err
+	}
+	own, err := p.open(ctx)
+	if err != nil {
+		return nil, errors.Join(err, p.remove())
+	}
+	return own, nil
+}
+
+// StartAnew stops the server that this target is of, and starts another in its
+// place: same command, same settings, same users, new process. It works on a
+// target of [Target.StartServer] alone.
+func (t *Target) StartAnew(ctx context.Context) error {
+	if t.process == nil {
+		return fmt.Errorf("%w: a server of its own", ErrUnsupported)
+	}
+	t.control.close()
+	if err := t.process.stop(); err != nil {
+		return err
+	}
+	own, err := t.process.open(ctx)
+	if err != nil {
+		return err
+	}
+	t.control = own.control
+	for _, u := range t.users {
+		*u.Bucket = *own.userNamed(u.ID).Bucket
+	}
+	return nil
+}
+
+func (t *Target) userNamed(id string) *User {
+	return t.users[slices.IndexFunc(t.users, func(u *User) bool { return u.ID == id })]
+}
+
+// Alone reports whether nobody but the scenario under way asks this target
+// anything: what it counts is what that scenario did.
+func (t *Target) Alone() bool { return t.process != nil || t.Movable() }
+
+// serverProcess is a server that was started, or is to be.
+type serverProcess struct {
+	from     *Target // whose server it is one more of
+	settings Settings
+	folder   string            // of its own, removed with it
+	named    map[string]string // what placeholders stand for
+
+	cmd    *exec.Cmd // nil: not running
+	output *bounded
+	ended  chan struct{} // closed when cmd has ended
+}
+
+// newProcess prepares a server: it does not run yet.
+func (t *Target) newProcess(s Settings) (*serverProcess, error) {
+	if t.file.Can.Process == nil {
+		return nil, fmt.Errorf("%w: a server that can be started", ErrUnsupported)
+	}
+	p := &serverProcess{from: t, settings: s, named: map[string]string{}}
+	for key := range s {
+		if _, known := contract.FindSetting(key); !known {
+			return nil, fmt.Errorf("there is no setting %q", key)
+		}
+	}
+	var err error
+	if p.folder, err = os.MkdirTemp("", "brimline-server-"); err != nil {
+		return nil, err
+	}
+	p.named[folderPlace] = p.folder
+	for _, name := range ports() {
+		if p.named[name], err = freePort(); err != nil {
+			return nil, errors.Join(err, p.remove())
+		}
+	}
+	if p.named[keysFilePlace], err = p.keysFile(); err != nil {
+		return nil, errors.Join(err, p.remove())
+	}
+	return p, nil
+}
+
+// keysFile is a file with the keys of the users: the target's own, or else one
+// that is written for the process.
+func (p *serverProcess) keysFile() (string, error) {
+	if f := p.from.file; f.KeysFile != "" && len(p.from.given) == 0 {
+		return filepath.Abs(f.in(f.KeysFile))
+	}
+	path := filepath.Join(p.folder, "keys.csv")
+	return path, os.WriteFile(path, encodeKeys(p.from.given), 0o600)
+}
+
+// filled is a text with its placeholders replaced.
+func (p *serverProcess) filled(text string) string {
+	for name, value := range p.named {
+		text = strings.ReplaceAll(text, name, value)
+	}
+	return text
+}
+
+func (p *serverProcess) file() Process { return *p.from.file.Can.Process }
+
+func (p *serverProcess) baseURL() string {
+	if own := p.file().BaseURL; own != "" {
+		return p.filled(own)
+	}
+	return p.filled("http://127.0.0.1:" + portPlace)
+}
+
+// environment is a little of ours, what the target file adds, and the settings.
+func (p *serverProcess) environment() []string {
+	env := []string{"TMPDIR=" + p.folder}
+	for _, name := range []string{"PATH", "HOME", "TZ", "LANG", "LC_ALL"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range p.file().Environment {
+		env = append(env, name+"="+p.filled(value))
+	}
+	for key, value := range p.settings {
+		env = append(env, p.from.SettingName(key)+"="+value)
+	}
+	return env
+}
+
+// SettingName is the variable that a server reads a setting from.
+func (t *Target) SettingName(key string) string {
+	if p := t.file.Can.Process; p != nil {
+		if name, ok := p.SettingNames[contract.SettingsPrefix+key]; ok {
+			return name
+		}
+	}
+	s, _ := contract.FindSetting(key)
+	return s.Variable()
+}
+
+// CommandLine is what starts a server with settings, for people to repeat.
+func (t *Target) CommandLine(s Settings) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		words = append(words, t.SettingName(key)+"="+quoteWord(s[key], quote))
+	}
+	if p := t.file.Can.Process; p != nil {
+		for _, a := range p.Command {
+			words = append(words, quoteWord(a, quote))
+		}
+	}
+	return t.Mask(strings.Join(words, " "))
+}
+
+// start runs the process until it is ready, has exited or has had its time.
+func (p *serverProcess) start(ctx context.Context) (Start, error) {
+	base, err := url.Parse(p.baseURL())
+	if err != nil {
+		return Start{}, err
+	}
+	var args []string
+	for _, a := range p.file().Command {
+		args = append(args, p.filled(a))
+	}
+	p.cmd, p.output, p.ended = exec.Command(args[0], args[1:]...), &bounded{most: maxOutput}, make(chan struct{})
+	p.cmd.Dir, p.cmd.Env = p.from.file.folder, p.environment()
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	p.cmd.WaitDelay = time.Second // what a child left open does not keep us
+	ownGroup(p.cmd)
+	if err := p.cmd.Start(); err != nil {
+		p.cmd = nil
+		return Start{}, fmt.Errorf("can.process.command: %w", err)
+	}
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		cmd.Wait() // how it ended is in its ProcessState
+		close(ended)
+	}(p.cmd, p.ended)
+	return p.watch(ctx, base)
+}
+
+// watch looks at a process that was just started.
+func (p *serverProcess) watch(ctx context.Context, base *url.URL) (Start, error) {
+	var s Start
+	until := time.Now().Add(p.file().readyWithin())
+	for pauses := time.Millisecond; ; pauses = min(2*pauses, 50*time.Millisecond) {
+		listened, ready := p.look(ctx, base, until)
+		s.Listened, s.Ready = s.Listened || listened, ready
+		select {
+		case <-p.ended: // after the look: what answered may have been another's
+			s.Exited, s.Ready, s.Code = true, false, p.cmd.ProcessState.ExitCode()
+		default:
+		}
+		if s.Ready || s.Exited || !time.Now().Before(until) {
+			s.Output = p.said()
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-p.ended:
+		case <-time.After(pauses):
+		}
+	}
+}
+
+// look asks the process once whether it is ready.
+func (p *serverProcess) look(ctx context.Context, base *url.URL, until time.Time) (listened, ready bool) {
+	within, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	c, err := dial(within, base, p.from.trust)
+	if err != nil {
+		return false, false
+	}
+	defer c.Close()
+	if outside := p.from.file.OutsideQuotas; len(outside) > 0 {
+		err = greet(c, base, outside[0])
+	}
+	return true, err == nil
+}
+
+// open starts the process and opens it as a target.
+func (p *serverProcess) open(ctx context.Context) (*Target, error) {
+	if c := p.file().Control; c != nil {
+		os.Remove(p.filled(c.TokenFile)) // of the server before
+	}
+	s, err := p.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Ready {
+		return nil, fmt.Errorf("%w: %s", ErrDidNotStart, s)
+	}
+	f := p.from.file
+	f.doc, f.BaseURLs, f.Can = nil, []string{p.baseURL()}, Can{}
+	if url := p.file().MetricsURL; url != "" {
+		f.Can.Metrics = &MetricsAddress{URL: p.filled(url)}
+	}
+	o := Options{Keys: p.from.given}
+	if c := p.file().Control; c != nil {
+		f.Can.Control = &ControlAddress{URL: p.filled(c.URL), TokenFile: p.filled(c.TokenFile)}
+		if o.ControlToken, err = p.token(ctx, f.in(f.Can.Control.TokenFile)); err != nil {
+			return nil, err
+		}
+	}
+	own, err := Open(ctx, f, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDidNotStart, err)
+	}
+	own.process, own.budget = p, p.from.budget
+	own.nobodyHasAsked()
+	return own, nil
+}
+
+// token waits for the token that the process leaves.
+func (p *serverProcess) token(ctx context.Context, path string) (token Secret, err error) {
+	err = poll(ctx, func() (bool, error) {
+		token, err = readToken(path)
+		return err == nil, nil
+	})
+	return token, err
+}
+
+// String says how a start went, for people.
+func (s Start) String() string {
+	var said string
+	switch {
+	case s.Exited:
+		said = fmt.Sprintf("it exited with code %d", s.Code)
+	case s.Ready:
+		said = "it started"
+	case s.Listened:
+		said = "it listened and did not get ready in time"
+	default:
+		said = "it ran and did not listen in time"
+	}
+	if out := strings.TrimSpace(s.Output); out != "" {
+		return said + " and said: " + out
+	}
+	return said + " and said nothing"
+}
+
+// said is what the process has printed.
+func (p *serverProcess) said() string { return p.from.Mask(p.output.String()) }
+
+// stop ends the process and its children, politely at first.
+func (p *serverProcess) stop() error {
+	if p.cmd == nil {
+		return nil
+	}
+	terminate(p.cmd)
+	var err error
+	select {
+	case <-p.ended:
+	case <-time.After(p.file().stopWithin()):
+		err = fmt.Errorf("the server did not stop within %s", p.file().stopWithin())
+	}
+	kill(p.cmd) // and whoever it has left behind
+	<-p.ended
+	p.cmd = nil
+	return err
+}
+
+// remove stops the process and leaves nothing of it.
+func (p *serverProcess) remove() error { return errors.Join(p.stop(), os.RemoveAll(p.folder)) }
+
+// freePort is a port that nobody listens on. It is below those that systems give
+// to clients, one of which might take it meanwhile.
+func freePort() (string, error) {
+	for range 100 {
+		port := 12_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return strconv.Itoa(port), l.Close()
+		}
+	}
+	return "", errors.New("there is no free port on loopback")
+}
+
+// maxOutput is how much of what a server prints is kept.
+const maxOutput = 16 << 10
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct {
+	most int
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
+	return len(p), nil
+}
+
+func (b *bounded) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.ToValidUTF8(string(b.kept), "")
+}
