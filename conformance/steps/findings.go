@@ -82,14 +82,28 @@ func ofBucket(clause string) bool {
 
 // claim says that u's bucket not being where it has to be is a breach of the
 // rule's own clause: what the scenario has done since its Givens is what this
-// clause is about. The oracle, which knows nothing of that, can only guess.
+// clause is about. The oracle, which knows nothing of that, can only guess. What
+// a rejection costs shows at the rejection itself, though, and what only lacks
+// tokens that were to come back is the refill's matter, unless the rule is about
+// rates.
 func (s *Scenario) claim(u *subject) {
 	for i := s.mark; i < len(s.found); i++ {
-		// What a rejection costs shows at the rejection itself.
-		if f := &s.found[i]; f.bucket && f.who == u && f.Clause != "RATE-8" {
+		f := &s.found[i]
+		if f.bucket && f.who == u && f.Clause != "RATE-8" && (f.Clause != "RATE-2" || s.ownsRefill()) {
 			f.Clause = s.clause.ID
 		}
 	}
+}
+
+// ownsRefill reports whether tokens that come back too slowly can be what the
+// rule is about.
+func (s *Scenario) ownsRefill() bool {
+	for _, family := range []string{"SCOPE-", "AUTH-", "POOL-", "ERR-"} {
+		if strings.HasPrefix(s.clause.ID, family) {
+			return false
+		}
+	}
+	return true
 }
 
 // begin says that what is found from here on is what the scenario is about, the

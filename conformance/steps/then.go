@@ -195,9 +195,8 @@ func (s *Scenario) spentWhatIsDue(ctx context.Context) error {
 
 // isRateRejection asks for a rejection, not for its form: the oracle sees to
 // that, and blames the clause of the form. On a clock that runs a token may have
-// come back meanwhile: then an admission is right.
-// isRateRejection is about an empty bucket: a rejection with a token there shows
-// nothing of that, and is the refill's matter.
+// come back meanwhile: then an admission is right, and a rejection shows nothing
+// of an empty bucket; it is the refill's matter.
 func (s *Scenario) isRateRejection(e exchange) error {
 	if rateRejected(e) && e.decidedWrongly() {
 		return fmt.Errorf("%w: a token should have come back meanwhile", ErrInconclusive)

@@ -15,6 +15,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/wiring"
@@ -127,7 +128,9 @@ func (f *fixture) empty(u wire.User) {
 // TestUnauthenticatedAnswersAreAlike: which of the many ways of not being known
 // it was cannot be told from the answer (AUTH-1).
 func TestUnauthenticatedAnswersAreAlike(t *testing.T) {
-	f := start(t, server.Config{})
+	roomy, err := policy.NewAllowance(1, 1000, 1000)
+	require.NoError(t, err)
+	f := start(t, server.Config{Anonymous: anonymous.Config{Allowance: roomy}})
 	u := f.newUser("free")
 	good, revoked := u.Keys[0], u.Keys[1]
 	f.control(http.MethodPost, "/users/"+u.ID+"/keys/revoke", wire.Key{Key: revoked}, nil)
@@ -163,6 +166,7 @@ func TestUnauthenticatedAnswersAreAlike(t *testing.T) {
 			e := f.logged(a.Header.Get("X-Request-Id"))
 			require.Empty(t, e.User)
 			require.Nil(t, e.Decision)
+			require.Equal(t, "127.0.0.0/24", e.Client)
 
 			a.Header.Del("Date")
 			shown := id.ReplaceAllString(fmt.Sprint(a.Header, a.body), "ID")

@@ -46,7 +46,7 @@ func newLog(t *testing.T) (postgres.Log, *pgxpool.Pool) {
 func TestLogGivesBackWhatItTook(t *testing.T) {
 	l, _ := newLog(t)
 	unknown := contract.LogEntry{Schema: 1, RequestID: "anonymous", Received: received, Method: "GET", Path: "/v1/invoice", Status: 401,
-		ErrorCode: contract.CodeUnauthenticated, Outcome: contract.LogUnauthenticated}
+		ErrorCode: contract.CodeUnauthenticated, Outcome: contract.LogUnauthenticated, Client: "2001:db8::/64", Correlation: "hop-1"}
 	great := logEntry("great")
 	great.Duration, great.Status = math.MaxInt64, math.MaxInt32
 	great.Decision.Order, great.Decision.Level = math.MaxUint64, math.MinInt64
