@@ -16,6 +16,7 @@ var loads = []struct{ name, header, value string }{
 	{"one", clientip.XForwardedFor, "203.0.113.5"},
 	{"three hops", clientip.XForwardedFor, "203.0.113.5, 10.0.0.3:80, 10.0.0.2"},
 	{"forwarded", clientip.Forwarded, `for="[2001:db8::5]:80";proto=https, for=10.0.0.2`},
+	{"10,000 entries", clientip.XForwardedFor, strings.Repeat("198.51.100.1:80,", 10_000) + "203.0.113.5"},
 	{"64 KiB trusted", clientip.XForwardedFor, big("10.0.0.2,")},
 	{"64 KiB words", clientip.XForwardedFor, big("unknown,")},
 	{"64 KiB of digits", clientip.XForwardedFor, big("1")},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,8 @@ func TestXForwardedFor(t *testing.T) {
 		{"several trusted hops", []string{"203.0.113.5, 10.0.0.3, 192.168.1.7, 10.0.0.2"}, "203.0.113.5"},
 		{"trusted hops of both families", []string{"2001:db8::5, 2001:db8:ffff::1, 10.0.0.2"}, "2001:db8::5"},
 		{"all trusted", []string{"10.0.0.9, 10.0.0.8"}, ""},
+		{"an edge that appends an address of its own, another each time", []string{"203.0.113.5, 10.77.3.9"}, "203.0.113.5"},
+		{"a number of proxies that nobody trusts", []string{"203.0.113.5, 11.77.3.9"}, "11.77.3.9"},
 		{"a neighbour of a trusted prefix", []string{"203.0.113.5, 2001:db8:fffe:ffff::1"}, "2001:db8:fffe:ffff::1"},
 
 		{"two lines", []string{"198.51.100.1", "203.0.113.5"}, "203.0.113.5"},
@@ -121,6 +124,10 @@ func TestXForwardedFor(t *testing.T) {
 		{"IPv4 in IPv6, trusted", []string{"203.0.113.5, ::ffff:10.0.0.2"}, "203.0.113.5"},
 		{"IPv6 that ends like IPv4", []string{"2001:db8::203.0.113.5"}, "2001:db8::cb00:7105"},
 
+		{"10,000 on the left", []string{strings.Repeat("198.51.100.1,", 10_000) + "203.0.113.5"}, "203.0.113.5"},
+		{"10,000 lines above", append(slices.Repeat([]string{"198.51.100.1"}, 10_000), "203.0.113.5"), "203.0.113.5"},
+		{"64 KiB on the left", []string{strings.Repeat("x", 64<<10) + ",203.0.113.5"}, "203.0.113.5"},
+		{"10,000 that are trusted", []string{"203.0.113.5, " + strings.Repeat("10.0.0.2,", 10_000)}, ""},
 		{"32 entries", []string{"203.0.113.5" + strings.Repeat(", 10.0.0.2", 31)}, "203.0.113.5"},
 		{"33 entries", []string{"203.0.113.5" + strings.Repeat(", 10.0.0.2", 32)}, ""},
 		{"32 entries over lines", append([]string{"203.0.113.5"}, strings.Split(strings.Repeat("x ", 31), " ")...), "203.0.113.5"},
@@ -154,6 +161,7 @@ func TestForwarded(t *testing.T) {
 		{"a port without quotes", []string{"for=203.0.113.5:80"}, "203.0.113.5"},
 		{"IPv6 without brackets", []string{"for=198.51.100.1, for=2001:db8::5"}, "2001:db8::5"},
 		{"IPv6 without quotes", []string{"for=[2001:db8::5]"}, "2001:db8::5"},
+		{"IPv6 without brackets, and perhaps a port", []string{"for=198.51.100.1, for=2001:db8::5:8080"}, "2001:db8::5:8080"},
 		{"escaped bytes", []string{`for="\2\03.0.113.\5"`}, "203.0.113.5"},
 		{"escapes without end", []string{`for=203.0.113.5, for="` + strings.Repeat(`\1`, 5000) + `"`}, "203.0.113.5"},
 		{"unknown and hidden", []string{"for=203.0.113.5, for=unknown, for=_hidden, for=unknown:abc"}, "203.0.113.5"},
@@ -173,10 +181,38 @@ func TestForwarded(t *testing.T) {
 		{"empty elements", []string{"for=203.0.113.5,, ,"}, "203.0.113.5"},
 		{"all trusted", []string{`for=10.0.0.3, for="[2001:db8:ffff::1]"`}, "10.0.0.1"},
 		{"33 entries", []string{"for=203.0.113.5" + strings.Repeat(",for=10.0.0.2", 32)}, "10.0.0.1"},
+		{"10,000 on the left", []string{strings.Repeat(`for="198.51.100.1`, 10_000) + ", for=203.0.113.5"}, "203.0.113.5"},
+		{"10,000 lines above", append(slices.Repeat([]string{`for="198.51.100.1`}, 10_000), "for=203.0.113.5"), "203.0.113.5"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := trusting(t, "forwarded", proxies...)
 			require.Equal(t, tc.want, r.Of(proxy, lines(clientip.Forwarded, tc.lines...)).String())
+		})
+	}
+}
+
+// Peers, hops and clients are of either family, whatever the listener makes of
+// IPv4; each client has a pool of its own.
+func TestFamilies(t *testing.T) {
+	for _, tc := range []struct{ remote, header, want, pool string }{
+		{"10.0.0.1:1", "203.0.113.5", "203.0.113.5", "203.0.113.5"},
+		{"10.0.0.1:1", "2001:db8::5", "2001:db8::5", "2001:db8::/64"},
+		{"[2001:db8:ffff::1]:1", "203.0.113.5", "203.0.113.5", "203.0.113.5"},
+		{"[2001:db8:ffff::1]:1", "2001:db8:1::5", "2001:db8:1::5", "2001:db8:1::/64"},
+		{"[2001:db8:ffff::1]:1", "203.0.113.5, 10.0.0.2, 2001:db8:ffff::2", "203.0.113.5", "203.0.113.5"},
+		{"[2001:db8:ffff::1]:1", "2001:db8::5, 2001:db8:ffff::2, 10.0.0.2", "2001:db8::5", "2001:db8::/64"},
+		{"[2001:db8:ffff::1%eth0]:1", "203.0.113.5", "203.0.113.5", "203.0.113.5"},
+		{"[::ffff:10.0.0.1]:1", "203.0.113.5", "203.0.113.5", "203.0.113.5"},
+		{"[::ffff:10.0.0.1]:1", "::ffff:203.0.113.6", "203.0.113.6", "203.0.113.6"},
+		{"[::ffff:203.0.113.7]:1", "198.51.100.1", "203.0.113.7", "203.0.113.7"},
+		{"[::ffff:203.0.113.8]:1", "198.51.100.1", "203.0.113.8", "203.0.113.8"},
+		{"[2001:db8:fffe::1]:1", "198.51.100.1", "2001:db8:fffe::1", "2001:db8:fffe::/64"},
+	} {
+		t.Run(tc.remote+" "+tc.header, func(t *testing.T) {
+			r := trusting(t, "", proxies...)
+			a := r.Of(tc.remote, lines(clientip.XForwardedFor, tc.header))
+			require.Equal(t, tc.want, a.String())
+			require.Equal(t, tc.pool, r.Pool(a))
 		})
 	}
 }

@@ -39,8 +39,38 @@ func FuzzForgedLeft(f *testing.F) {
 			r := resolvers[header]
 			for _, h := range []http.Header{
 				lines(header, line+","+tail), lines(header, line, tail), lines(header, before, line+", "+tail),
+				lines(header, before, line, "", tail), lines(header, line+","+before+","+tail, ""),
 			} {
 				require.Equal(t, want, r.Of(proxy, h), "%q", h)
+			}
+		}
+	})
+}
+
+// FuzzForgedLeftOfAnything is the same whatever the proxies wrote, as long as
+// they named a client: in lines of their own for every header, and in the same
+// line where nothing can be quoted.
+func FuzzForgedLeftOfAnything(f *testing.F) {
+	for _, written := range []string{
+		"203.0.113.5", "203.0.113.5, unknown", `"203.0.113.5`, "for=203.0.113.5", `for=203.0.113.5;host="a`, `x", for="[2001:db8::5]:80"`, ",,203.0.113.5,,",
+	} {
+		f.Add(`for="198.51.100.1, "`, written, "10.0.0.2")
+	}
+	resolvers := map[string]clientip.Resolver{}
+	for _, header := range []string{clientip.XForwardedFor, clientip.Forwarded, clientip.XRealIP} {
+		resolvers[header] = trusting(f, header, proxies...)
+	}
+	peer := netip.MustParseAddrPort(proxy).Addr()
+	f.Fuzz(func(t *testing.T, forged, first, second string) {
+		for header, r := range resolvers {
+			want := r.Of(proxy, lines(header, first, second))
+			if want == peer {
+				continue // the walk goes on into what the client wrote
+			}
+			require.Equal(t, want, r.Of(proxy, lines(header, forged, first, second)))
+			require.Equal(t, want, r.Of(proxy, lines(header, forged, forged, first, second)))
+			if header != clientip.Forwarded {
+				require.Equal(t, want, r.Of(proxy, lines(header, forged+","+first, second)))
 			}
 		}
 	})
