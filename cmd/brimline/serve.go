@@ -79,7 +79,7 @@ func serveVerb(w world) *cobra.Command {
 				listFaults(w.stdout)
 				return nil
 			}
-			if err := loadSettings(c, names, f.config, w.getenv); err != nil {
+			if err := loadSettings(c, names, f.config, f.fault.Reads(w.getenv)); err != nil {
 				return err
 			}
 			if f.printConfig {

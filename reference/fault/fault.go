@@ -48,6 +48,8 @@ func Tables() []Table {
 		{"Overrides", slices.Concat(overrideFaults(), boundaryFaults())},
 		{"Configuration failures", configurationFaults()},
 		{"Billing page", pageFaults()},
+		{"Start and restart", startFaults()},
+		{"Metrics", meterFaults()},
 		{"Side effects", slices.Concat(sideEffectFaults(), capacityFaults())},
 	}
 }

@@ -38,7 +38,7 @@ func TestEveryClauseHasAFault(t *testing.T) {
 	for _, f := range fault.All() {
 		broken[f.Clause] = true
 	}
-	judged := regexp.MustCompile(`^(SCOPE|AUTH-1|POOL|RATE|HDR|ERR|CONC|PERMIT|LOG-[13478]|PLAN|OVR|CFG|CHG|BILL)($|-)`)
+	judged := regexp.MustCompile(`^(SCOPE|AUTH-1|POOL|RATE|HDR|ERR|CONC|PERMIT|LOG-[13478]|PLAN|OVR|CFG|CHG|BILL|GUARD|RESTART-1|METRIC|ANON-8)($|-)`)
 	for _, c := range contract.Clauses() {
 		if judged.MatchString(c.ID) {
 			require.True(t, broken[c.ID], "no fault breaks %s: %s", c.ID, c.Sentence)
@@ -108,6 +108,9 @@ func TestFaultsAreWrong(t *testing.T) {
 	for _, f := range fault.All() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
+			if _, atStart := startTrials()[f.Name]; atStart {
+				return // see TestFaultsAtTheStartAreWrong
+			}
 			trial, ok := all[f.Name]
 			require.True(t, ok, "this fault has no trial")
 			require.NotEqual(t, trial.right, trial.wrong)

@@ -129,6 +129,13 @@ type notes[T any] struct {
 
 func newNotes[T any]() *notes[T] { return &notes[T]{of: map[string]T{}} }
 
+// count is how many users something is remembered of.
+func (n *notes[T]) count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.of)
+}
+
 // change replaces what is remembered of a user and returns what was before.
 func (n *notes[T]) change(user string, to func(old T) T) (old T) {
 	n.mu.Lock()

@@ -41,8 +41,9 @@ type site struct {
 	active atomic.Int64 // requests in scope whose handler has not returned
 }
 
-// open starts a server that alter, unless it is nil, makes a wrong one.
-func open(t *testing.T, alter func(*wiring.Parts)) *site {
+// open starts a server that alter, unless it is nil, makes a wrong one, with
+// users who are known to it.
+func open(t *testing.T, alter func(*wiring.Parts), known ...server.User) *site {
 	s := &site{T: t, client: &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -52,6 +53,8 @@ func open(t *testing.T, alter func(*wiring.Parts)) *site {
 	s.server, err = server.Open(t.Context(), server.Config{
 		Listen:  "127.0.0.1:0",
 		Control: "127.0.0.1:0",
+		Metrics: "127.0.0.1:0",
+		Known:   known,
 		Clock:   wire.ClockFrozen,
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = engineTime

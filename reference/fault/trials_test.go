@@ -23,7 +23,7 @@ func trials() map[string]trial {
 	for _, some := range []map[string]trial{
 		scopeTrials(), accessTrials(), bucketTrials(), fieldTrials(), errorTrials(),
 		poolTrials(), concurrencyTrials(), permitTrials(), changeTrials(), sideEffectTrials(),
-		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(), pageTrials(),
+		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(), pageTrials(), meterTrials(),
 	} {
 		maps.Copy(all, some)
 	}
