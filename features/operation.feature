@@ -50,7 +50,9 @@ Feature: Operation
 
     Scenario: an emptied bucket
       Given a server of its own
-      And an emptied user on the smallest plan
+      And a rested user on the smallest plan
+      When they send requests until the first rejection
+      Then the whole burst was admitted
       When that server is stopped and another is started in its place
       And they send requests until the first rejection
       Then the whole burst was admitted
