@@ -6,6 +6,7 @@ SHELL       := bash
 MAKEFLAGS   += --no-print-directory --no-builtin-rules
 
 SOAK     ?= 50
+ENDINGS  ?= 100000
 FUZZTIME ?= 10s
 BENCH    ?= Decision
 COUNT    ?= 6
@@ -17,7 +18,7 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors self-test soak bench fuzz cover clean compiler database browser promtool proxies
+.PHONY: help build demo test lint floors self-test soak endings bench fuzz cover clean compiler database browser promtool proxies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -43,6 +44,9 @@ self-test: build ## run the whole suite against every deliberate fault; some min
 
 soak: build ## run the suite again and again on busy cores; SOAK=50 times a clock
 	@scripts/soak.sh $(SOAK)
+
+endings: compiler ## end ENDINGS=100000 requests in every way there is; is every permit back?
+	@ENDINGS=$(ENDINGS) go test -race -count 1 -v -timeout 60m -run '^TestEveryEnding$$' ./reference/server
 
 bench: ## time one decision; BENCH=pattern for other benchmarks, COUNT=6 times
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) \

@@ -118,11 +118,12 @@ func TestEachAnswer(t *testing.T) {
 }
 
 // empty spends the whole bucket of a user.
-func (f *fixture) empty(u wire.User) {
+func (f *fixture) empty(u wire.User) wire.User {
 	f.Helper()
 	for range 11 {
 		f.send("GET", "/v1/invoice/x", u.Keys[0], "")
 	}
+	return u
 }
 
 // TestUnauthenticatedAnswersAreAlike: which of the many ways of not being known

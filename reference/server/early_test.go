@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/reference/server"
 )
 
@@ -60,20 +63,29 @@ func TestRejectionKeepsAConnectionWithoutABody(t *testing.T) {
 // reads finds the answer, not a reset.
 func TestRejectionReachesAClientThatUploads(t *testing.T) {
 	f := start(t, server.Config{})
-	u := f.newUser("free")
-	f.empty(u)
-	for range 20 {
-		const size = 1 << 20
-		c := f.dial()
-		_, err := io.WriteString(c, head(u.Keys[0], size))
-		require.NoError(t, err)
-		for range size / 4096 {
-			_, err := io.WriteString(c, strings.Repeat("x", 4096))
-			require.NoError(t, err, "the server still takes the body")
+	cert, key := writePair(t, t.TempDir(), 1)
+	secure := start(t, server.Config{Transport: server.Transport{Certificate: cert, Key: key}})
+	for name, dial := range map[string]func(t *testing.T) (net.Conn, wire.User){
+		"in the clear": func(t *testing.T) (net.Conn, wire.User) { return f.in(t).dial(), f.empty(f.newUser("free")) },
+		"TLS": func(t *testing.T) (net.Conn, wire.User) {
+			return secure.in(t).dialTLS("http/1.1"), secure.empty(secure.newUser("free"))
+		},
+	} {
+		for _, size := range []int{1 << 20, 8 << 20} {
+			t.Run(fmt.Sprint(name, ", ", size>>20, " MiB"), func(t *testing.T) {
+				for range 5 {
+					c, u := dial(t)
+					_, err := io.WriteString(c, head(u.Keys[0], size))
+					require.NoError(t, err)
+					for range size / 4096 {
+						_, err := io.WriteString(c, strings.Repeat("x", 4096))
+						require.NoError(t, err, "the server still takes the body")
+					}
+					require.Equal(t, contract.CodeRateLimited, readAnswer(t, c).code(t))
+					c.Close()
+				}
+			})
 		}
-		a := readAnswer(t, c)
-		require.Equal(t, contract.CodeRateLimited, a.code(t))
-		c.Close()
 	}
 }
 

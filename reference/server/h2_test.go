@@ -67,7 +67,9 @@ type h2 struct {
 	enc    *hpack.Encoder
 	next   uint32
 	seen   map[uint32]*h2answer
-	credit int // bytes of bodies taken and not yet said to be
+
+	watched uint32 // a stream, and by how much its connection's window and its own were widened
+	widened [2]int
 }
 
 // h2answer is what has come of a stream.
@@ -175,6 +177,13 @@ func (h *h2) take() {
 					a.status, a.ended = strings.TrimSpace(fmt.Sprint(a.status, " goaway ", frame.ErrCode)), true
 				}
 			}
+		}
+	case *http2.WindowUpdateFrame:
+		switch frame.StreamID {
+		case 0:
+			h.widened[0] += int(frame.Increment)
+		case h.watched:
+			h.widened[1] += int(frame.Increment)
 		}
 	case *http2.SettingsFrame:
 		if !frame.IsAck() {
