@@ -98,7 +98,7 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	case f.selfTest:
 		return f.runSelfTest(ctx, w)
 	}
-	t, end, err := f.open(ctx)
+	t, end, err := f.open(ctx, w)
 	if err != nil {
 		return checkError(err)
 	}
@@ -127,9 +127,9 @@ func (f checkFlags) judge(ctx context.Context, t *target.Target, w world) error 
 }
 
 // open opens the target to be judged. The function it returns ends it.
-func (f checkFlags) open(ctx context.Context) (*target.Target, func() error, error) {
+func (f checkFlags) open(ctx context.Context, w world) (*target.Target, func() error, error) {
 	if f.target == "" {
-		return openReference(ctx, "")
+		return embedded(w.executable)(ctx, "")
 	}
 	file, err := target.ReadFile(f.target)
 	if err != nil {

@@ -100,7 +100,7 @@ func (t tour) take(ctx context.Context) error {
 // check judges the embedded reference as "brimline check" does.
 func (t tour) check(ctx context.Context) error {
 	f := checkFlags{out: t.out}
-	site, end, err := f.open(ctx)
+	site, end, err := f.open(ctx, t.w)
 	if err != nil {
 		return checkError(err)
 	}

@@ -11,8 +11,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal does not wait for anything
-	code := run(ctx, os.Args[1:], world{getenv: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+	context.AfterFunc(ctx, stop)     // a second signal does not wait for anything
+	executable, _ := os.Executable() // without it less can be judged
+	code := run(ctx, os.Args[1:], world{getenv: os.LookupEnv, executable: executable, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
 	stop()
 	os.Exit(code)
 }

@@ -23,10 +23,11 @@ const (
 
 // world is all that a verb may touch of the process around it.
 type world struct {
-	getenv func(string) (string, bool) // as os.LookupEnv
-	stdin  io.Reader
-	stdout io.Writer // results
-	stderr io.Writer // progress and errors
+	getenv     func(string) (string, bool) // as os.LookupEnv
+	executable string                      // this program, for servers in processes of their own; empty: it starts none
+	stdin      io.Reader
+	stdout     io.Writer // results
+	stderr     io.Writer // progress and errors
 }
 
 // env is a variable's value; empty: it is not set, or empty.

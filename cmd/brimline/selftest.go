@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
-	wire "github.com/invoicespec/brimline/conformance/contract/control"
-
 	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/contract"
+	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/telemetry"
 	"github.com/invoicespec/brimline/reference/wiring"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/render"
@@ -24,10 +26,20 @@ import (
 // the suite waits for timeouts.
 const embeddedEngineTime = 300 * time.Millisecond
 
-// openReference starts the reference on loopback, on a frozen clock and with
-// control, and opens it as a target. A fault's name makes it wrong.
-func openReference(ctx context.Context, name string) (*target.Target, func() error, error) {
+// embedded is an executable whose reference can be opened as a target: on
+// loopback, on a frozen clock and with control. A fault's name makes it wrong.
+func embedded(executable string) conformance.OpenFault {
+	return func(ctx context.Context, name string) (*target.Target, func() error, error) {
+		return openReference(ctx, executable, name)
+	}
+}
+
+func openReference(ctx context.Context, executable, name string) (*target.Target, func() error, error) {
 	alter := func(p *wiring.Parts) { p.Bounds.Engine = embeddedEngineTime }
+	var process *target.Process
+	if executable != "" {
+		process = startable(executable)
+	}
 	if name != "" {
 		wrong, err := fault.ByName(name)
 		if err != nil {
@@ -35,21 +47,35 @@ func openReference(ctx context.Context, name string) (*target.Target, func() err
 		}
 		right := alter
 		alter = func(p *wiring.Parts) { right(p); wrong.Apply(p) }
+		if process != nil && !startsServers(wrong.Clause) {
+			process = nil // nothing to be seen there that is not seen here, and it takes seconds
+		} else if process != nil {
+			process.Command = append(process.Command, "--fault", name)
+		}
 	}
 	// What is in flight when ctx ends is ended by the suite, not by the server.
 	lasting := context.WithoutCancel(ctx)
 	s, err := server.Open(lasting, server.Config{
-		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: wire.ClockFrozen,
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Alter: alter,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := target.Open(ctx, targetFile(s), target.Options{ControlToken: target.NewSecret(s.ControlToken())})
+	file := targetFile(s)
+	file.Can.Metrics = &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}
+	file.Can.Process = process
+	t, err := target.Open(ctx, file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s)})
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close(lasting))
 	}
 	return t, func() error { return errors.Join(t.Close(), s.Close(lasting)) }, nil
+}
+
+// startsServers reports whether a clause is judged by servers that are started.
+func startsServers(clause string) bool {
+	c, _ := contract.FindClause(clause)
+	return slices.Contains(c.Needs, contract.NeedProcess)
 }
 
 // runSelfTest runs the suite against every fault of the selected clauses.
@@ -64,7 +90,7 @@ func (f checkFlags) runSelfTest(ctx context.Context, w world) error {
 		return fmt.Errorf("--self-test: no fault breaks %s", strings.Join(f.clauses, ", "))
 	}
 	counter := newCounter(w.stderr, "faults")
-	st, err := conformance.SelfTest(ctx, faults, openReference, conformance.Options{Clauses: f.clauses, Progress: counter.show})
+	st, err := conformance.SelfTest(ctx, faults, embedded(w.executable), conformance.Options{Clauses: f.clauses, Progress: counter.show})
 	counter.clear()
 	if err != nil {
 		return checkError(err)

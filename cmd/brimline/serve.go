@@ -58,7 +58,7 @@ const defaultTokenFile = "brimline-control.token"
 type serveFlags struct {
 	config, control, clock string
 	users                  count
-	keysFile               string
+	keysFile, plans        string
 	writeTarget, tokenFile string
 	fault                  faultFlag
 	listFaults             bool
@@ -89,6 +89,7 @@ func serveVerb(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			f.plans = configured.Brimline.Plans
 			if err := f.startingUsers(&cfg, c.Flags().Changed("users")); err != nil {
 				return err
 			}
@@ -137,7 +138,7 @@ func serve(ctx context.Context, f serveFlags, cfg server.Config, w world) error 
 	if err != nil {
 		return err
 	}
-	if err := f.leaveFiles(s, trusted); err != nil {
+	if err := f.leaveFiles(s, cfg, trusted, w.executable); err != nil {
 		return err
 	}
 	f.announceFault(w.stdout)
@@ -164,7 +165,7 @@ func (f serveFlags) complete(cfg *server.Config) error {
 
 // leaveFiles writes what was asked for. The token file comes first, so that
 // whoever waits for the target file finds all of it.
-func (f serveFlags) leaveFiles(s *server.Server, trusted *target.TLS) error {
+func (f serveFlags) leaveFiles(s *server.Server, cfg server.Config, trusted *target.TLS, executable string) error {
 	if f.tokenFile != "" {
 		if err := writeSecret(f.tokenFile, s.ControlToken()); err != nil {
 			return fmt.Errorf("write the control token: %w", err)
@@ -173,15 +174,12 @@ func (f serveFlags) leaveFiles(s *server.Server, trusted *target.TLS) error {
 	if f.writeTarget == "" {
 		return nil
 	}
-	var keys []target.Key
-	for _, u := range s.Users() {
-		for _, k := range u.Keys {
-			keys = append(keys, target.Key{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(k.Reveal())})
-		}
-	}
 	file := targetFile(s)
 	file.TLS = trusted
-	return target.Write(f.writeTarget, file, keys, target.NewSecret(s.ControlToken()))
+	if err := f.offer(&file, s, cfg, executable); err != nil {
+		return err
+	}
+	return target.Write(f.writeTarget, file, keysOf(s), target.NewSecret(s.ControlToken()))
 }
 
 // internalRoutes are requests that no user's key may carry out.

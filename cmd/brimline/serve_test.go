@@ -48,13 +48,16 @@ type serving struct {
 // runServe starts serve and waits until it has said all it has to say.
 func runServe(t *testing.T, args ...string) *serving {
 	t.Helper()
+	return runServeWith(t, world{}, args...)
+}
+
+// runServeWith is runServe in a world that is the test's own in part.
+func runServeWith(t *testing.T, w world, args ...string) *serving {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	s := &serving{stop: stop, code: make(chan int, 1)}
-	go func() {
-		s.code <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), world{
-			getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &s.stdout, stderr: &s.stderr,
-		})
-	}()
+	w.getenv, w.stdin, w.stdout, w.stderr = noEnvironment, strings.NewReader(""), &s.stdout, &s.stderr
+	go func() { s.code <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), w) }()
 	t.Cleanup(stop)
 	require.Eventually(t, func() bool { return strings.Contains(s.stdout.String(), "curl") || len(s.code) > 0 }, 10*time.Second, time.Millisecond)
 	require.Empty(t, s.code, "it has ended: %s", s.stderr.String())

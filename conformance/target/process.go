@@ -280,6 +280,9 @@ func (p *serverProcess) open(ctx context.Context) (*Target, error) {
 	}
 	f := p.from.file
 	f.doc, f.BaseURLs, f.Can = nil, []string{p.baseURL()}, Can{}
+	if !strings.HasPrefix(f.BaseURLs[0], "https:") {
+		f.TLS = nil // nobody has to be trusted
+	}
 	if url := p.file().MetricsURL; url != "" {
 		f.Can.Metrics = &MetricsAddress{URL: p.filled(url)}
 	}
