@@ -25,7 +25,6 @@ import (
 // way is how clients reach the server: by one proxy, by two, or by none.
 type way struct {
 	*fixture
-	host string // what clients connect to
 	addr string
 	tls  *tls.Config // nil: no TLS
 	last *int        // client address that was given out
@@ -39,9 +38,10 @@ func behind(t *testing.T, s site, host string) way {
 	require.NoError(t, err)
 	f := start(t, server.Config{
 		Clock:     wire.ClockFrozen,
+		Transport: server.Transport{H2C: s.h2c},
 		Addresses: clientip.Config{Trusted: trusted, Header: s.header, Logged: clientip.LogFull},
 	})
-	return way{fixture: f, host: host, addr: s.build(t, host, f.Addr().String()), tls: insecure(), last: new(int)}
+	return way{fixture: f, addr: s.build(t, host, f.Addr().String()), tls: insecure(), last: new(int)}
 }
 
 // insecure takes the certificate that the test has made.
@@ -55,9 +55,6 @@ func (w way) direct() way {
 
 // client is an address on loopback that no client had yet.
 func (w way) client() string {
-	if w.host == "::1" {
-		return "::1"
-	}
 	*w.last++
 	return fmt.Sprintf("127.0.%d.%d", 1+*w.last/200, 1+*w.last%200)
 }
