@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"hash/maphash"
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -43,17 +44,20 @@ type Buckets struct {
 }
 
 type shard struct {
-	mu     sync.Mutex
-	states map[string]*bucket.State
-	swept  bucket.Instant
-	_      [40]byte // a cache line of its own
+	mu      sync.Mutex
+	states  map[string]*bucket.State
+	dropped int // from states, since that was made
+	swept   bucket.Instant
+	_       [32]byte // a cache line of its own
 }
 
 // A shard is worth its lock only when many subjects share it, and a store so
-// small that it has one shard chooses its victims among all of them.
+// small that it has one shard chooses its victims among all of them. A sweep
+// holds the lock of one shard, which therefore stays small; so many subjects fill
+// a map of 2,048 places well.
 const (
-	maxShards      = 64
-	subjectsAShard = 1024
+	maxShards      = 1024
+	subjectsAShard = 1500
 )
 
 // looks is how many buckets a forced eviction looks at. It bounds the time under
@@ -96,7 +100,7 @@ func (b *Buckets) Update(subject string, f func(bucket.State) bucket.State) {
 	state = f(state)
 	switch {
 	case known && state == bucket.State{}:
-		delete(sh.states, subject)
+		sh.drop(subject)
 		b.size.Add(-1)
 	case known:
 		*kept = state
@@ -107,6 +111,7 @@ func (b *Buckets) Update(subject string, f func(bucket.State) bucket.State) {
 	if elapsed(sh.swept, state.At) >= b.idle {
 		b.sweep(sh, state.At)
 	}
+	sh.compact()
 }
 
 // place takes one of the places left, if there is one.
@@ -139,7 +144,7 @@ func (b *Buckets) evictOne(sh *shard, now bucket.Instant) bool {
 		b.evictions.Add(1)
 		return false
 	}
-	delete(sh.states, victim)
+	sh.drop(victim)
 	b.evictions.Add(1)
 	if wait > 0 {
 		b.lossy.Add(1)
@@ -165,20 +170,30 @@ func (b *Buckets) sweep(sh *shard, now bucket.Instant) {
 	before := len(sh.states)
 	for subject, s := range sh.states {
 		if elapsed(s.At, now) >= b.idle && s.ToFull(now) == 0 {
-			delete(sh.states, subject)
+			sh.drop(subject)
 		}
 	}
 	dropped := before - len(sh.states)
 	b.size.Add(-int64(dropped))
 	b.evictions.Add(uint64(dropped))
-	if dropped > len(sh.states) {
-		// A map keeps the memory of its largest size; a new one gives it back.
-		kept := make(map[string]*bucket.State, len(sh.states))
-		for subject, s := range sh.states {
-			kept[subject] = s
-		}
-		sh.states = kept
+	sh.compact()
+}
+
+// drop and compact require that sh.mu is held.
+func (sh *shard) drop(subject string) {
+	delete(sh.states, subject)
+	sh.dropped++
+}
+
+// compact makes the map anew once more was dropped from it than is left: a map
+// keeps the memory of its largest size, and grows by being changed.
+func (sh *shard) compact() {
+	if sh.dropped <= max(len(sh.states), looks) {
+		return
 	}
+	kept := make(map[string]*bucket.State, len(sh.states))
+	maps.Copy(kept, sh.states)
+	sh.states, sh.dropped = kept, 0
 }
 
 // elapsed is the time from one instant to a later one; it is not positive where

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,4 +22,26 @@ func TestNewcomerWithoutAPlace(t *testing.T) {
 		require.Zero(t, s)
 		return s
 	})
+}
+
+// A map grows by being changed, even if it never holds more: whatever comes and
+// goes, it is made anew in time.
+func TestChurnIsCleared(t *testing.T) {
+	for name, leave := range map[string]func(b *Buckets, subject string){
+		"evicted": func(*Buckets, string) {},
+		"swept":   func(b *Buckets, _ string) { b.Sweep(1 << 60) },
+		"taken away": func(b *Buckets, subject string) {
+			b.Update(subject, func(bucket.State) bucket.State { return bucket.State{} })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := NewBuckets(Config{MaximumSize: 100})
+			for i := range 1000 {
+				subject := strconv.Itoa(i)
+				b.Update(subject, func(bucket.State) bucket.State { return bucket.State{Rate: 1, Burst: 1} })
+				leave(b, subject)
+				require.LessOrEqual(t, b.shards[0].dropped, 100)
+			}
+		})
+	}
 }

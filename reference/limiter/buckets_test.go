@@ -64,14 +64,15 @@ func TestUpdateIsAtomic(t *testing.T) {
 	require.EqualValues(t, 8000, peek(b, "0").Level+peek(b, "1").Level+peek(b, "2").Level)
 }
 
+// CACHE-1: whatever is not configured is as the contract says.
 func TestConfigIsNeverUnbounded(t *testing.T) {
 	for _, n := range []int{0, -1} {
 		b := limiter.NewBuckets(limiter.Config{MaximumSize: n, IdleExpiry: time.Duration(n)})
-		require.Equal(t, limiter.DefaultMaximumSize, b.Stats().Maximum)
+		require.Equal(t, 100_000, b.Stats().Maximum)
 	}
 }
 
-// A bucket goes after the idle expiry or when it has filled up, whichever is
+// CACHE-2: a bucket goes after the idle expiry or when it has filled up, whichever is
 // later; a refused request is a use as well.
 func TestIdleExpiry(t *testing.T) {
 	const us = time.Microsecond
@@ -149,7 +150,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	require.Zero(t, b.Stats().Size)
 }
 
-// As long as there is room nobody has to go, and then no more than need be.
+// CACHE-1: as long as there is room nobody has to go, and then no more than need be.
 func TestMaximumIsExact(t *testing.T) {
 	for _, maximum := range []int{1, 2, 10, 5_000, limiter.DefaultMaximumSize} {
 		t.Run(fmt.Sprint(maximum), func(t *testing.T) {
@@ -167,7 +168,7 @@ func TestMaximumIsExact(t *testing.T) {
 	}
 }
 
-// What says nothing goes first, and is no loss.
+// CACHE-2: what says nothing goes first, and is no loss.
 func TestFullBucketsGoFirst(t *testing.T) {
 	c := newFrozen()
 	b := limiter.NewBuckets(limiter.Config{MaximumSize: 50})

@@ -212,12 +212,13 @@ func TestEvictionNeverLosesAPermit(t *testing.T) {
 	require.Equal(t, 101, l.SubjectsInFlight())
 }
 
+// CACHE-1: 15 minutes where nothing else is configured.
 func TestStatsDropWhatIsIdle(t *testing.T) {
 	c := newFrozen()
 	l := limiter.NewLocal(c, limiter.Config{})
 	_, err := l.Admit(context.Background(), "user", allowance(t, 10, 10, 2), "1")
 	require.NoError(t, err)
-	c.Advance(limiter.DefaultIdleExpiry - time.Microsecond)
+	c.Advance(15*time.Minute - time.Microsecond)
 	require.Equal(t, 1, l.Stats().Size)
 	c.Advance(time.Microsecond)
 	require.Equal(t, limiter.Stats{Size: 0, Maximum: limiter.DefaultMaximumSize, Evictions: 1}, l.Stats())
