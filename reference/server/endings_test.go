@@ -121,7 +121,7 @@ func newSoak(t *testing.T) *soak {
 		Transport: h2c,
 		Plans:     map[string]policy.Plan{"free": plan("free", "1000000", "1000000"), "plus": plan("plus", "1", "1")},
 		Alter: func(p *wiring.Parts) {
-			p.Bounds.Body, p.Bounds.Engine, p.Bounds.Upload, p.Bounds.Write = 4<<10, 20*time.Millisecond, 20*time.Millisecond, time.Second
+			p.Bounds.Body, p.Bounds.Engine, p.Bounds.Upload, p.Bounds.Write = 4<<10, 20*time.Millisecond, 20*time.Millisecond, 5*time.Second
 			s.engine.Engine, p.Engine = p.Engine, s.engine
 			p.Links = p.Links.Before(httpapi.LinkRoute, httpapi.Link{Name: "panic", Wrap: func(_ *httpapi.Ports, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -246,7 +246,7 @@ func (s *soak) unread2(r *rand.Rand, u wire.User) (string, error) {
 	defer c.Close()
 	h := newH2(s.T, c, 0)
 	id := h.send(operation(u.Keys[0]), goodInvoice)
-	if r.IntN(4) > 0 {
+	if r.IntN(16) > 0 {
 		gone(r, c)
 		return "left", nil
 	}

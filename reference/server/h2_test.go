@@ -68,6 +68,7 @@ type h2 struct {
 	next   uint32
 	seen   map[uint32]*h2answer
 
+	goodbye bool   // a GOAWAY has come
 	watched uint32 // a stream, and by how much its connection's window and its own were widened
 	widened [2]int
 }
@@ -171,6 +172,7 @@ func (h *h2) take() {
 		}
 		a.ended = true
 	case *http2.GoAwayFrame:
+		h.goodbye = true
 		if frame.ErrCode != http2.ErrCodeNo {
 			for id := uint32(1); id < h.next; id += 2 {
 				if a := h.of(id); !a.ended {

@@ -122,6 +122,8 @@ func withBounds(t *testing.T, b httpapi.Bounds, e engineFunc, test func(*piped))
 		})
 		parts.Bounds = b
 		h := newHTTPServer(t.Context(), parts.Handler(), parts.Bounds, logger)
+		_, err = Transport{H2C: true}.secure(h, logger)
+		require.NoError(t, err)
 		go h.Serve(p.pipes)
 		test(p)
 		require.NoError(t, h.Close())
@@ -165,6 +167,28 @@ func readPiped(t *testing.T, c net.Conn) *http.Response {
 }
 
 func atOnce(context.Context) error { return nil }
+
+// workFor is an engine that takes so long, and stops when it is told.
+func workFor(d time.Duration) engineFunc {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// cleanUpFor is an engine that works until it is told to stop, and then needs so
+// long for that.
+func cleanUpFor(d time.Duration) engineFunc {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		time.Sleep(d)
+		return ctx.Err()
+	}
+}
 
 func TestPermitIsHeldUntilTheResponseIsWritten(t *testing.T) {
 	inVirtualTime(t, atOnce, func(p *piped) {
@@ -264,15 +288,7 @@ func TestEngineThatWorksOnForAnHour(t *testing.T) {
 func TestWorkLongerThanAnUpload(t *testing.T) {
 	b := wiring.DefaultBounds()
 	b.Engine, b.Write = 2*time.Hour, 3*time.Hour
-	slow := func(ctx context.Context) error {
-		select {
-		case <-time.After(time.Hour):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	withBounds(t, b, slow, func(p *piped) {
+	withBounds(t, b, workFor(time.Hour), func(p *piped) {
 		c := p.calculate()
 		require.Equal(t, http.StatusOK, readPiped(t, c).StatusCode)
 		require.EqualValues(t, 1, p.log.entries[0].Charged)
@@ -280,12 +296,7 @@ func TestWorkLongerThanAnUpload(t *testing.T) {
 }
 
 func TestClientThatLeavesWhileTheEngineCleansUp(t *testing.T) {
-	tidy := func(ctx context.Context) error {
-		<-ctx.Done()
-		time.Sleep(2 * time.Minute)
-		return ctx.Err()
-	}
-	inVirtualTime(t, tidy, func(p *piped) {
+	inVirtualTime(t, cleanUpFor(2*time.Minute), func(p *piped) {
 		c := p.calculate()
 		time.Sleep(time.Second)
 		require.NoError(t, c.Close())

@@ -62,30 +62,29 @@ type certificate struct {
 	logger    *slog.Logger
 
 	mu    sync.Mutex
-	tried [2]version // of the pair read last, good or not
+	tried [2]os.FileInfo // the files read last, whether they were good or not
 	good  *tls.Certificate
 }
 
-// version tells a file from what it was before.
-type version struct {
-	changed time.Time
-	size    int64
-}
-
 func newCertificate(cert, key string, logger *slog.Logger) (*certificate, error) {
-	c := &certificate{cert: cert, key: key, logger: logger, tried: versions(cert, key)}
+	c := &certificate{cert: cert, key: key, logger: logger, tried: files(cert, key)}
 	pair, err := c.read()
 	c.good = pair
 	return c, err
 }
 
-func versions(files ...string) (v [2]version) {
-	for i, name := range files {
-		if info, err := os.Stat(name); err == nil {
-			v[i] = version{info.ModTime(), info.Size()}
-		}
+// files are the files there are; nil: none of that name, for the moment.
+func files(cert, key string) (f [2]os.FileInfo) {
+	f[0], _ = os.Stat(cert)
+	f[1], _ = os.Stat(key)
+	return f
+}
+
+func same(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	return v
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 func (c *certificate) read() (*tls.Certificate, error) {
@@ -106,8 +105,8 @@ func (c *certificate) say() {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := versions(c.cert, c.key)
-	if now == c.tried {
+	now := files(c.cert, c.key)
+	if same(now[0], c.tried[0]) && same(now[1], c.tried[1]) {
 		return c.good, nil
 	}
 	c.tried = now
