@@ -40,7 +40,8 @@ func startable() (*target.Process, error) {
 		return nil, err
 	}
 	return &target.Process{
-		Command:    []string{path, "serve", "--listen", "127.0.0.1:{port}", "--metrics", "127.0.0.1:{metrics-port}", "--keys-file", "{keys-file}"},
-		MetricsURL: "http://127.0.0.1:{metrics-port}/metrics",
+		Command:     []string{path, "serve", "--listen", "127.0.0.1:{port}", "--metrics", "127.0.0.1:{metrics-port}", "--keys-file", "{keys-file}"},
+		Environment: map[string]string{"PATH": ""}, // it runs no other program
+		MetricsURL:  "http://127.0.0.1:{metrics-port}/metrics",
 	}, nil
 }

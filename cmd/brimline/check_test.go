@@ -106,10 +106,10 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		"an unknown clause":           {[]string{"--clauses", "RATE-1,RATE-99"}, exitUsage, `there is no clause "RATE-99"`},
 		"a clause in another case":    {[]string{"--clauses", "rate-1"}, exitUsage, `there is no clause "rate-1"`},
-		"a clause without a scenario": {[]string{"--clauses", "GUARD-1"}, exitUsage, "no scenario sees GUARD-1"},
+		"a clause without a scenario": {[]string{"--clauses", "CACHE-1"}, exitUsage, "no scenario sees CACHE-1"},
 		"an unknown clause to list":   {[]string{"--list", "--clauses", "X"}, exitUsage, `there is no clause "X"`},
 		"an unknown clause to test":   {[]string{"--self-test", "--clauses", "X"}, exitUsage, "X"},
-		"a clause nobody breaks":      {[]string{"--self-test", "--clauses", "GUARD-1"}, exitUsage, "no fault breaks GUARD-1"},
+		"a clause nobody breaks":      {[]string{"--self-test", "--clauses", "CACHE-1"}, exitUsage, "no fault breaks CACHE-1"},
 		"a missing target file":       {[]string{"--target", "/nowhere/target.yaml"}, exitUsage, "/nowhere/target.yaml"},
 		"an argument":                 {[]string{"target.yaml"}, exitUsage, `check takes no argument, got "target.yaml": a target file goes behind --target`},
 		"list and plan":               {[]string{"--list", "--plan"}, exitUsage, "--list and --plan exclude each other"},
@@ -181,7 +181,7 @@ func TestCheckPlans(t *testing.T) {
 	require.Equal(t, exitHolds, code, stderr)
 	require.Contains(t, stdout, "scenarios would be run")
 	for _, needs := range regexp.MustCompile(`not run: needs ([a-z, -]+)`).FindAllStringSubmatch(stdout, -1) {
-		require.Contains(t, []string{"page", "restart"}, strings.Split(needs[1], ",")[0], "of the rest it offers all there is")
+		require.Contains(t, []string{"page", "restart", "process", "metrics"}, strings.Split(needs[1], ",")[0], "of the rest it offers all there is")
 	}
 
 	code, stdout, _ = runCheck(t, "--target", path, "--plan", "--clauses", "RATE-1")
