@@ -188,9 +188,9 @@ func TestCheckPlans(t *testing.T) {
 	require.Equal(t, exitHolds, code)
 	require.Contains(t, stdout, "RATE-1    a rested user on the free plan spends the whole burst")
 
-	code, _, stderr = runCheck(t, "--target", path, "--plan", "--clauses", "GUARD-1")
+	code, _, stderr = runCheck(t, "--target", path, "--plan", "--clauses", "CACHE-1")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "no scenario sees GUARD-1")
+	require.Contains(t, stderr, "no scenario sees CACHE-1")
 }
 
 func TestCheckCode(t *testing.T) {
