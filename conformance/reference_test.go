@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/features"
+	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/dashboard"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
@@ -65,7 +67,8 @@ func newReference(clock control.ClockMode, db *server.Database, alter func(*wiri
 		Database: db,
 		Listen:   "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: clock, Users: 20,
 		OperatorToken: "the-operators-own", CapacityToken: "the-services-own",
-		Logger: slog.New(slog.DiscardHandler),
+		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.9.0/24")}},
+		Logger:    slog.New(slog.DiscardHandler),
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = 200 * time.Millisecond
 			if db == nil {
@@ -106,7 +109,8 @@ func newReference(clock control.ClockMode, db *server.Database, alter func(*wiri
 		},
 		Can: target.Can{StalledUpload: true, Page: &target.Page{
 			Path: dashboard.BillingPath, SignIn: dashboard.SignInPath, Field: dashboard.KeyField, Negotiated: "negotiated",
-		}, Metrics: &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}, Process: process},
+		}, Addresses: []string{"127.64.0.0/10"}, Proxy: &target.Proxy{From: "127.0.9.1", Trusted: []string{"127.0.9.0/24"}},
+			Metrics: &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}, Process: process},
 	}}
 	if clock != "" {
 		r.file.Can.Control = &target.ControlAddress{URL: s.ControlURL()}

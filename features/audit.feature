@@ -33,7 +33,7 @@ Feature: Audit
       Then it left one log entry, not marked rejected
 
     Scenario: a request without a key
-      Given a user with tokens to spare
+      Given an address with attempts to spare
       When somebody sends a valid request with no key
       Then it left one log entry, not marked rejected
 

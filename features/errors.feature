@@ -79,3 +79,15 @@ Feature: Errors
       Given a user with tokens to spare
       When they send two valid requests with a request id of their own
       Then the answers have other ids
+
+    @needs-audit
+    Scenario: an id that anybody sends is not logged
+      Given an address with attempts to spare
+      When an attempt comes from there with a request id of its own
+      Then neither the log entry nor the answer holds that id
+
+    @needs-audit @needs-proxy
+    Scenario: an id that a trusted proxy sends is logged and nothing more
+      Given a client behind a trusted proxy
+      When an attempt comes from there with a request id of its own
+      Then the log entry holds that id, and the answer another

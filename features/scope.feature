@@ -48,6 +48,19 @@ Feature: Scope
       When they try every internal route
       Then no token was spent
 
+    @needs-outside
+    Scenario: attempts without a key do not matter there either
+      Given an emptied address
+      When somebody asks every route outside the quotas from there
+      Then each of them answers, without RateLimit headers
+
+    @needs-outside
+    Scenario: asking there is no attempt
+      Given an address at rest
+      When somebody asks every route outside the quotas from there
+      And somebody tries wrong keys from there until the first rejection
+      Then the address's burst was let through, and no more
+
   @SCOPE-3 @DECIDED
   Rule: An unknown path or a wrong method in scope is answered like any other error
 
@@ -85,7 +98,8 @@ Feature: Scope
   Rule: Without exactly one good key a request does not authenticate
 
     Scenario: all bad credentials get the same answer
-      Given a user with tokens to spare
+      Given an address at rest
+      And a user with tokens to spare
       When somebody sends valid requests with every kind of bad credentials
       Then each was refused as unauthenticated
       And the answers differ in nothing but the request id
@@ -93,7 +107,8 @@ Feature: Scope
 
     @needs-policy
     Scenario: a revoked key is one of them
-      Given a user with two keys and tokens to spare
+      Given an address at rest
+      And a user with two keys and tokens to spare
       When they send a valid request with their second key
       And their second key is revoked
       And somebody sends valid requests with no key and with that key

@@ -7,10 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
-	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // strangers are the sentences about requests that do not authenticate.
@@ -86,22 +84,6 @@ func (s *Scenario) knock(ctx context.Context, credentials [][]string) error {
 		}
 		return got, nil
 	})
-}
-
-// attempt sends a request that must not authenticate. A deployment that holds
-// such attempts to a rate of their own is asked again when it says so.
-func (s *Scenario) attempt(ctx context.Context, r target.Request) (exchange, error) {
-	for range 4 {
-		e, err := s.sendApart(ctx, s.user(), r)
-		if err != nil || e.Status != http.StatusTooManyRequests {
-			return e, err
-		}
-		wait := min(max(e.Answer.RetryAfter.Value, 1), 60)
-		if err := s.Wait(ctx, time.Duration(wait)*time.Second); err != nil {
-			return e, noAnswer(err)
-		}
-	}
-	return exchange{}, fmt.Errorf("%w: attempts from this address are throttled", ErrInconclusive)
 }
 
 func (s *Scenario) refusedAsUnauthenticated() error {

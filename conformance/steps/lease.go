@@ -48,6 +48,9 @@ func (l *lending) gaveBack() {
 // lease lends a user on a plan. Where other scenarios have all there are, it
 // waits until one comes back.
 func (s *Scenario) lease(ctx context.Context, plan string, keys int) (*subject, error) {
+	if err := s.suite.door.enter(ctx, s); err != nil {
+		return nil, setup(err)
+	}
 	for {
 		u, back, err := s.suite.users.ask(len(s.they), func() (*target.User, error) { return s.Lease(ctx, plan, keys) })
 		if err == nil {

@@ -35,12 +35,13 @@ type Suite struct {
 	target   *target.Target
 	ids      *identities
 	users    *lending
+	door     door
 	patterns map[string]*regexp.Regexp
 }
 
 // NewSuite begins a run against t.
 func NewSuite(t *target.Target) *Suite {
-	return &Suite{target: t, ids: newIdentities(), users: newLending(), patterns: compiled()}
+	return &Suite{target: t, ids: newIdentities(), users: newLending(), door: newDoor(), patterns: compiled()}
 }
 
 // Scenario is one run of one scenario. It is not safe for concurrent use.
@@ -57,12 +58,17 @@ type Scenario struct {
 	mark   int // how much of found was there when the Givens were done
 	begun  bool
 
-	refusals   []refusal      // of the operator boundary
-	tried      []exchange     // what the latest sentence tried in vain, or should have
-	operations control.Usage  // as counted or set
-	page       string         // the billing page's source
-	attempts   []attempt      // to start a server
-	meters     []target.Meter // the page of metrics, as it was read
+	refusals   []refusal     // of the operator boundary
+	tried      []exchange    // what the latest sentence tried in vain, or should have
+	operations control.Usage // as counted or set
+	page       string        // the billing page's source
+
+	at          *target.Address // where all requests come from; nil: from the address that all share
+	room        int64           // what the scenario takes of the suite's door
+	secrets     []string        // keys that were tried
+	validations int             // of one key, at once
+	attempts    []attempt       // to start a server
+	meters      []target.Meter  // the page of metrics, as it was read
 }
 
 // subject is a leased user.
@@ -99,6 +105,7 @@ func (s *Scenario) Close(ctx context.Context) error {
 		s.suite.users.gaveBack()
 	}
 	s.they, s.other = nil, nil
+	errs = append(errs, s.suite.door.leave(ctx, s))
 	if own := s.Target; own != s.suite.target {
 		s.Target = s.suite.target
 		errs = append(errs, own.Close())

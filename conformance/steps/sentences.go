@@ -41,7 +41,7 @@ func (s *Scenario) Register(sc *godog.ScenarioContext) {
 func (s *Scenario) sentences() []sentence {
 	return slices.Concat(
 		s.givens(),
-		s.whens(), s.flights(), s.strangers(), s.unparsables(),
+		s.whens(), s.flights(), s.strangers(), s.addresses(), s.proxied(), s.unparsables(),
 		s.changes(), s.schedules(), s.overrides(), s.boundaries(), s.breakages(), s.capacities(), s.restarts(),
 		s.thens(), s.audits(), s.pages(),
 		s.startups(), s.metered(),

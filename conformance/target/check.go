@@ -67,6 +67,9 @@ func (f File) check() *problem {
 	if p := f.checkAllowances(); p != nil {
 		return p
 	}
+	if p := f.checkAddresses(); p != nil {
+		return p
+	}
 	if p := f.Can.Page; p != nil {
 		switch {
 		case !isPath(p.Path):

@@ -21,6 +21,7 @@ type File struct {
 	OutsideQuotas  []string             `yaml:"outside-quotas,omitempty"`  // paths
 	InternalRoutes []Route              `yaml:"internal-routes,omitempty"` // for operators and the service itself, never for a user's key
 	Allowances     map[string]Allowance `yaml:"allowances"`                // by plan
+	Anonymous      *Anonymous           `yaml:"anonymous,omitempty"`       // nil: the contract's own
 	Can            Can                  `yaml:"can,omitempty"`
 	Limits         Limits               `yaml:"limits,omitempty"`
 
@@ -69,6 +70,8 @@ type Allowance struct {
 type Can struct {
 	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
 	Control       *ControlAddress `yaml:"control,omitempty"`
+	Addresses     []string        `yaml:"addresses,omitempty"` // addresses and prefixes that requests can be sent from, and that the deployment takes for the client's
+	Proxy         *Proxy          `yaml:"proxy,omitempty"`     // we are taken for a trusted proxy
 	Page          *Page           `yaml:"page,omitempty"`
 	Metrics       *MetricsAddress `yaml:"metrics,omitempty"` // asked of the process that answers at base-urls
 	Process       *Process        `yaml:"process,omitempty"`

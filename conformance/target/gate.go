@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
 )
@@ -77,4 +78,72 @@ func (t *Target) dropAll(u *User) {
 	for h := range u.flights.held {
 		h.Drop()
 	}
+}
+
+// HoldApart is [Target.Hold] at a place where no token is spent yet, for a
+// request of which u's bucket must not hear if it is answered instead.
+func (t *Target) HoldApart(ctx context.Context, u *User, r Request) (*Held, Exchange) {
+	h := t.launch(ctx, u, []Request{r}, PlaceAuthentication)[0]
+	if h.exchange.Err != nil || h.early != nil {
+		return nil, h.exchange
+	}
+	u.flights.add(h)
+	return h, h.exchange
+}
+
+// SendPastValidation sends requests of u at one moment, whose keys' validation is
+// held until they have had time to come together, and says how many validations
+// there were at once. Their answers are not judged.
+func (t *Target) SendPastValidation(ctx context.Context, u *User, rs []Request) ([]Exchange, int, error) {
+	before, err := t.ready(ctx, u, rs, PlaceAuthentication)
+	if err != nil {
+		return nil, 0, err
+	}
+	flights := make([]*flight, len(rs))
+	each(len(rs), func(i int) { flights[i] = t.prepare(ctx, u, rs[i], false) })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		each(len(rs), func(i int) { flights[i].leave(); flights[i].arrive() })
+	}()
+	most := 0
+	for _, d := range looks() {
+		n, werr := t.waiting(ctx, u, PlaceAuthentication)
+		most, err = max(most, n-before), werr
+		if err != nil || most > 1 || d > time.Second {
+			break
+		}
+		if err = pause(ctx, d); err != nil {
+			break
+		}
+	}
+	err = errors.Join(err, t.OpenGate(context.WithoutCancel(ctx), u, PlaceAuthentication))
+	<-done
+	var all []Exchange
+	for _, f := range flights {
+		all = append(all, f.exchange)
+		u.Bucket.Lose(f.exchange.Span)
+	}
+	return all, most, err
+}
+
+// LetGo opens the gate of u's validations and waits for the answers of all that
+// is held there. They come in no known order, so none of them is judged.
+func (t *Target) LetGo(ctx context.Context, u *User) ([]Exchange, error) {
+	err := t.OpenGate(ctx, u, PlaceAuthentication)
+	var all []Exchange
+	for h := range u.flights.held {
+		if err != nil || h.place != PlaceAuthentication {
+			continue
+		}
+		h.conn.follow(ctx)
+		a := <-h.result
+		h.leaveUser()
+		h.conn.Close()
+		h.take(a.answer, a.err)
+		h.exchange.Span.To = t.time.atMost()
+		u.Bucket.Lose(h.exchange.Span)
+		all = append(all, h.exchange)
+	}
+	return all, err
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -255,7 +256,7 @@ func (p *serverProcess) watch(ctx context.Context, base *url.URL) (Start, error)
 func (p *serverProcess) look(ctx context.Context, base *url.URL, until time.Time) (listened, ready bool) {
 	within, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	c, err := dial(within, base, p.from.trust)
+	c, err := dial(within, base, p.from.trust, netip.Addr{})
 	if err != nil {
 		return false, false
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type Request struct {
 	Body          []byte
 	Key           int      // which of the user's keys, from 0
 	Authorization []string // if not nil, these credential lines instead of a key; empty: none
+	From          *Address // nil: [Target.OwnAddress]
 
 	bodyFile string
 }
@@ -51,6 +53,32 @@ func (t *Target) Invalid() (Request, bool) {
 
 func (r Request) clone() Request {
 	r.Header, r.Body = r.Header.Clone(), slices.Clone(r.Body)
+	return r
+}
+
+// source is where the request is sent from.
+func (r Request) source() netip.Addr {
+	if r.From == nil {
+		return netip.Addr{}
+	}
+	return r.From.from
+}
+
+// named is the request with the lines in which a proxy names its client, unless
+// it has such lines of its own.
+func (r Request) named() Request {
+	if r.From == nil {
+		return r
+	}
+	for name, lines := range r.From.lines {
+		if len(r.Header.Values(name)) == 0 {
+			r.Header = r.Header.Clone()
+			if r.Header == nil {
+				r.Header = http.Header{}
+			}
+			r.Header[name] = lines
+		}
+	}
 	return r
 }
 
@@ -156,6 +184,7 @@ type flight struct {
 // prepare does all that comes before the first byte. With expect, the request
 // will ask for 100 Continue.
 func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *flight {
+	r = r.named()
 	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
 	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
 	if u != nil {
@@ -174,7 +203,7 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 		f.reserved = err == nil
 	}
 	if err == nil {
-		f.conn, err = dial(ctx, base, t.trust)
+		f.conn, err = dial(ctx, base, t.trust, r.source())
 	}
 	if err != nil {
 		f.settle()

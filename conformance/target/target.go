@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -71,6 +72,8 @@ type Target struct {
 	budget  *budget
 	given   []Key          // in memory, instead of the keys file
 	process *serverProcess // nil: it runs anyway
+
+	addresses addresses
 
 	mu    sync.Mutex
 	users []*User  // of the keys file
@@ -126,6 +129,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	}
 	t.time = newTimeline(mode)
 	t.stalls = f.Can.StalledUpload && t.saysContinueLate(ctx)
+	t.openAddresses(ctx)
 	if err := t.admitKeys(keys); err != nil {
 		t.control.close()
 		return nil, err
@@ -174,7 +178,7 @@ func (t *Target) reach(ctx context.Context, patience time.Duration) error {
 func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Duration) error {
 	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: %s does not answer within %s", ErrAway, base, patience))
 	defer cancel()
-	c, err := dial(within, base, t.trust)
+	c, err := dial(within, base, t.trust, netip.Addr{})
 	if err == nil {
 		if len(t.file.OutsideQuotas) > 0 {
 			err = greet(c, base, t.file.OutsideQuotas[0])
@@ -328,6 +332,10 @@ func (t *Target) Has(n contract.Need) bool {
 		return len(t.file.InternalRoutes) > 0
 	case contract.NeedPage:
 		return t.file.Can.Page != nil
+	case contract.NeedAddresses:
+		return len(t.addresses.spaces) > 0
+	case contract.NeedProxy:
+		return t.addresses.proxy != nil
 	case contract.NeedMetrics:
 		return t.file.Can.Metrics != nil
 	case contract.NeedProcess:

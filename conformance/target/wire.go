@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -94,12 +95,12 @@ type conversation struct {
 	stop func() bool // of the context that can cut it short
 }
 
-// dial connects, over TLS as trust says. It fails with [ErrAway] where nobody
-// listens.
-func dial(ctx context.Context, base *url.URL, trust *tls.Config) (*conversation, error) {
+// dial connects from an address, the zero one being any, over TLS as trust says.
+// It fails with [ErrAway] where nobody listens.
+func dial(ctx context.Context, base *url.URL, trust *tls.Config, from netip.Addr) (*conversation, error) {
 	within, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(within, "tcp", hostPort(base))
+	conn, err := (&net.Dialer{LocalAddr: localAddr(from)}).DialContext(within, "tcp", hostPort(base))
 	c := &conversation{Conn: conn, tcp: conn}
 	if err == nil && base.Scheme == "https" {
 		config := trust.Clone()

@@ -1,0 +1,515 @@
+package steps
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
+)
+
+// addresses are the sentences about attempts that do not authenticate, and the
+// address they come from. That one is the scenario's own for all it sends. It is
+// the first that a scenario asks for: where there is but one for all, everybody
+// waits for whoever has it.
+func (s *Scenario) addresses() []sentence {
+	return []sentence{
+		{given, `^an address at rest$`, func(ctx context.Context) error { return s.anAddress(ctx, s.Anonymous().Burst) }},
+		{given, `^an address with attempts to spare$`, func(ctx context.Context) error { return s.anAddress(ctx, 1) }},
+		{given, `^an emptied address$`, s.anEmptiedAddress},
+		{given, `^a user with a key for each place of that address, and one more$`, func(ctx context.Context) error {
+			return s.aNewUser(ctx, int(s.Anonymous().Concurrency)+1)
+		}},
+		{given, `^a new user$`, func(ctx context.Context) error { return s.aNewUser(ctx, 1) }},
+		{given, `^more users than the address has attempts$`, s.manyUsers},
+		{when, `^somebody tries (wrong keys|credentials in any way) from there until the first rejection$`, s.tryUntilRejected},
+		{when, `^somebody tries a wrong key( with a marked body)? from there$`, func(ctx context.Context, marked string) error { return s.tryOnce(ctx, marked != "") }},
+		{when, `^somebody tries wrong keys from other addresses$`, s.tryFromOthers},
+		{when, `^somebody waits for two attempts$`, s.waitForAttempts},
+		{when, `^somebody asks every route outside the quotas from there$`, s.askOutsideFromThere},
+		{when, `^the validation of one key for each place is held$`, s.holdValidations},
+		{when, `^what is held is let go$`, s.letGo},
+		{when, `^they send a valid request with the key that is left$`, s.tryKeyThatIsLeft},
+		{when, `^each of them sends a valid request$`, func(ctx context.Context) error { return s.theySend(ctx, kindValid, 1) }},
+		{when, `^they try a valid request$`, s.tryNewKey},
+		{when, `^they start more first uses of one key at once than the address has places$`, s.firstUsesAtOnce},
+		{when, `^an attempt comes from there with a request id of its own$`, s.tryWithID},
+		{then, `^the address's burst was let through, and no more$`, s.burstOfAttempts},
+		{then, `^attempts came back at the address's rate$`, s.burstOfAttempts},
+		{then, `^it was told to be unauthenticated$`, s.wasTold},
+		{then, `^it was refused for want of a place$`, s.wasWithoutPlace},
+		{then, `^it was authenticated$`, s.wasAuthenticated},
+		{then, `^the rejection is generic$`, s.isGeneric},
+		{then, `^no work was done for it, and nothing was charged$`, s.didNothing},
+		{then, `^nothing was looked up for it$`, s.lookedNothingUp},
+		{then, `^it was held to that pool$`, s.wasHeldToThePool},
+		{then, `^all were authenticated by one validation$`, s.validatedOnce},
+		{then, `^it left one log entry marked rejected, that holds neither key nor body$`, s.leftACleanEntry},
+		{then, `^(the log entry holds that id, and|neither the log entry nor) the answer (?:another|holds that id)$`, s.idIsLogged},
+	}
+}
+
+// anAddress takes an address of the scenario's own, with so many attempts.
+func (s *Scenario) anAddress(ctx context.Context, attempts int64) error {
+	a, own := s.NewAddress()
+	if !own {
+		// All that other scenarios send comes from there as well: a key of theirs that
+		// is new would meet an empty pool.
+		if err := s.suite.door.alone(ctx, s); err != nil {
+			return setup(err)
+		}
+		a = s.OwnAddress()
+	}
+	s.at = a
+	return s.ready(asInconclusive(s.ReadyFor(ctx, a, attempts)))
+}
+
+func (s *Scenario) anEmptiedAddress(ctx context.Context) error {
+	if err := s.anAddress(ctx, 1); err != nil {
+		return err
+	}
+	return s.ready(s.emptyPool(ctx))
+}
+
+// Valid is the operation that succeeds, from the scenario's address.
+func (s *Scenario) Valid() target.Request {
+	r := s.Target.Valid()
+	r.From = s.at
+	return r
+}
+
+// wrongKey is a valid request with a key that nobody has.
+func (s *Scenario) wrongKey() target.Request {
+	r := s.Valid()
+	r.Authorization = []string{s.Credential("wrong-" + rand.Text())}
+	return r
+}
+
+// attempt sends a request that must not authenticate. Where nothing is left for
+// it, by what is known of its address, it is sent again when there should be.
+func (s *Scenario) attempt(ctx context.Context, r target.Request) (exchange, error) {
+	for range 3 {
+		e, err := s.try(ctx, r)
+		if err != nil || e.Status != http.StatusTooManyRequests || len(e.Findings) > 0 {
+			return e, err
+		}
+		if err := s.ReadyFor(ctx, s.from(r), 1); err != nil {
+			return e, noAnswer(err)
+		}
+	}
+	return exchange{}, fmt.Errorf("%w: attempts from this address are throttled", ErrInconclusive)
+}
+
+// try is attempt, whatever the answer.
+func (s *Scenario) try(ctx context.Context, r target.Request) (exchange, error) {
+	return s.take(exchange{Exchange: s.Attempt(ctx, r)})
+}
+
+func (s *Scenario) from(r target.Request) *target.Address {
+	if r.From == nil {
+		return s.OwnAddress()
+	}
+	return r.From
+}
+
+// tryAll tries requests until the first rejection, or until an answer that the
+// address's pool cannot explain.
+func (s *Scenario) tryAll(ctx context.Context, next func(n int) target.Request) ([]exchange, error) {
+	var got []exchange
+	for n := range int(3*s.Anonymous().Burst + 30) {
+		e, err := s.try(ctx, next(n))
+		if err != nil {
+			return got, err
+		}
+		got = append(got, e)
+		if e.Status == http.StatusTooManyRequests || len(e.Findings) > 0 {
+			return got, nil
+		}
+	}
+	return got, fmt.Errorf("%w: none of %d attempts one after the other was rejected", ErrInconclusive, len(got))
+}
+
+// emptyPool spends all that the address may try.
+func (s *Scenario) emptyPool(ctx context.Context) error {
+	got, err := s.tryAll(ctx, func(int) target.Request { return s.wrongKey() })
+	if err == nil && len(got[len(got)-1].Findings) > 0 {
+		err = fmt.Errorf("%w: the address's pool did not empty as it should", ErrBroken)
+	}
+	s.got = got
+	return err
+}
+
+func (s *Scenario) tryUntilRejected(ctx context.Context, what string) error {
+	next := func(int) target.Request { return s.wrongKey() }
+	if what != "wrong keys" {
+		ways := [][]string{{}, {s.Credential("")}, {s.Credential("unknown")}, {"Basic eDp5"}, {s.Credential("a"), s.Credential("b")}}
+		next = func(n int) target.Request {
+			r := s.wrongKey()
+			if n %= len(ways) + 1; n < len(ways) {
+				r.Authorization = ways[n]
+			}
+			return r
+		}
+	}
+	return s.sends(func() ([]exchange, error) { return s.tryAll(ctx, next) })
+}
+
+func (s *Scenario) tryOnce(ctx context.Context, mark bool) error {
+	r := s.wrongKey()
+	if mark {
+		r.Body = marked()
+	}
+	return s.sends(func() ([]exchange, error) {
+		e, err := s.try(ctx, r)
+		s.secrets = append(s.secrets, strings.TrimPrefix(r.Authorization[0], s.Credential("")))
+		return []exchange{e}, err
+	})
+}
+
+// fewAttempts is how often most scenarios try.
+const fewAttempts = 4
+
+func (s *Scenario) tryFromOthers(ctx context.Context) error {
+	return s.sends(func() (got []exchange, err error) {
+		for range fewAttempts {
+			a, ok := s.NewAddress()
+			if !ok {
+				return got, fmt.Errorf("%w: %w: no other address", ErrSetup, target.ErrUnsupported)
+			}
+			r := s.wrongKey()
+			r.From = a
+			e, err := s.try(ctx, r)
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, nil
+	})
+}
+
+func (s *Scenario) waitForAttempts(ctx context.Context) error {
+	return asInconclusive(s.ReadyFor(ctx, s.from(s.Valid()), 2))
+}
+
+func (s *Scenario) askOutsideFromThere(ctx context.Context) error {
+	return s.sends(func() (got []exchange, err error) {
+		for range s.Anonymous().Burst + 1 {
+			for _, path := range s.OutsideQuotas() {
+				r := target.Request{Method: http.MethodGet, Path: path, Authorization: []string{}, From: s.at}
+				e, err := s.take(exchange{Exchange: s.SendApart(ctx, nil, r)})
+				if err != nil {
+					return got, err
+				}
+				got = append(got, e)
+			}
+		}
+		return got, nil
+	})
+}
+
+// aNewUser leases a user of whose keys nobody has used any.
+func (s *Scenario) aNewUser(ctx context.Context, keys int) error {
+	all, err := s.plans()
+	if err != nil {
+		return err
+	}
+	together := s.Anonymous().Concurrency + fewAttempts
+	u, err := s.lease(ctx, all.roomy(func(p plan) int64 { return together + max(0, together-p.Concurrency)*p.Burst }).name, keys)
+	if err == nil && u.Used() {
+		return fmt.Errorf("%w: %w: users whose keys nobody has used", ErrSetup, target.ErrUnsupported)
+	}
+	if err == nil {
+		s.they = []*subject{u}
+	}
+	return s.ready(err)
+}
+
+func (s *Scenario) manyUsers(ctx context.Context) error {
+	all, err := s.plans()
+	if err != nil {
+		return err
+	}
+	for range s.Anonymous().Burst + 1 {
+		u, err := s.lease(ctx, all[0].name, 1) // the smallest
+		if err != nil {
+			return err
+		}
+		s.they = append(s.they, u)
+	}
+	return s.ready(nil)
+}
+
+// holdValidations holds a first use of one key for each place of the address.
+func (s *Scenario) holdValidations(ctx context.Context) error {
+	u := s.user()
+	s.got = nil
+	for key := range int(s.Anonymous().Concurrency) {
+		e, held, err := s.hold(ctx, u, s.valid(key), target.PlaceAuthentication)
+		if err != nil {
+			return err
+		}
+		if !held {
+			return s.brokenFor("ANON-3", e, "attempts in flight", fmt.Sprint(s.Anonymous().Concurrency), fmt.Sprintf("%s with %d in flight", statusAndCode(e), key))
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) letGo(ctx context.Context) error {
+	s.user().held = nil
+	return s.sends(func() (got []exchange, err error) {
+		all, err := s.LetGo(ctx, s.user().User)
+		for _, x := range all {
+			e, err := s.take(exchange{Exchange: x})
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, asSetup(err)
+	})
+}
+
+// tryKeyThatIsLeft sends the one key that nothing is in flight with. If it gets
+// in, it stays in flight beside the others.
+func (s *Scenario) tryKeyThatIsLeft(ctx context.Context) error {
+	u, r := s.user(), s.valid(int(s.Anonymous().Concurrency))
+	if len(u.held) == 0 {
+		return s.sendAll(ctx, r)
+	}
+	h, answered := s.HoldApart(ctx, u.User, r)
+	if h != nil {
+		u.held = append(u.held, h)
+		s.got = nil
+		return s.brokenFor("ANON-3", exchange{Exchange: answered}, "status", "429 CONCURRENCY_LIMIT_EXCEEDED",
+			fmt.Sprintf("one more attempt in flight beside %d", len(u.held)-1))
+	}
+	return s.sends(func() ([]exchange, error) {
+		e, err := s.take(exchange{Exchange: answered})
+		return []exchange{e}, err
+	})
+}
+
+func (s *Scenario) tryNewKey(ctx context.Context) error {
+	return s.sends(func() ([]exchange, error) {
+		r := s.Valid()
+		r.Authorization = []string{s.Credential(s.user().Secret(0).Reveal())}
+		e, err := s.try(ctx, r)
+		return []exchange{e}, err
+	})
+}
+
+// firstUsesAtOnce sends one key's first uses together, and holds the validation
+// until all are there.
+func (s *Scenario) firstUsesAtOnce(ctx context.Context) error {
+	u := s.user()
+	rs := make([]target.Request, s.Anonymous().Concurrency+fewAttempts)
+	for i := range rs {
+		rs[i] = s.Valid()
+	}
+	if most := u.Bucket.Allowance().Concurrency; int64(len(rs)) > most {
+		return fmt.Errorf("%w: no plan lets %d requests of a user in at once", ErrSetup, len(rs))
+	}
+	return s.sends(func() ([]exchange, error) {
+		all, validations, err := s.SendPastValidation(ctx, u.User, rs)
+		if err != nil {
+			return nil, asSetup(err)
+		}
+		s.validations = validations
+		var got []exchange
+		for _, x := range all {
+			e, err := s.take(exchange{Exchange: x})
+			if err != nil {
+				return got, err
+			}
+			got = append(got, e)
+		}
+		return got, nil
+	})
+}
+
+func (s *Scenario) tryWithID(ctx context.Context) error {
+	r := s.wrongKey()
+	r.Header = r.Header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header[contract.HeaderRequestID] = []string{ownID}
+	return s.sends(func() ([]exchange, error) {
+		e, err := s.attempt(ctx, r)
+		return []exchange{e}, err
+	})
+}
+
+// claimPool is claim for the pool of attempts.
+func (s *Scenario) claimPool() error {
+	for i := s.mark; i < len(s.found); i++ {
+		if f := &s.found[i]; f.Clause == "ANON-1" {
+			f.Clause = s.clause.ID
+		}
+	}
+	return s.verdict()
+}
+
+func (s *Scenario) burstOfAttempts() error {
+	if err := s.claimPool(); err != nil {
+		return err
+	}
+	last := s.answer()
+	if last.Status != http.StatusTooManyRequests {
+		return fmt.Errorf("%w: the last attempt was answered with %s", ErrInconclusive, statusAndCode(last))
+	}
+	return nil
+}
+
+func (s *Scenario) wasTold() error {
+	if err := s.claimPool(); err != nil {
+		return err
+	}
+	if e := s.answer(); e.Status != http.StatusUnauthorized {
+		return s.broken(e, "status", "401", statusAndCode(e))
+	}
+	return nil
+}
+
+func (s *Scenario) wasWithoutPlace() error {
+	if e := s.answer(); e.Status != http.StatusTooManyRequests || e.Answer.Body.ErrorCode.Value != contract.CodeConcurrencyLimited {
+		return s.broken(e, "status", "429 CONCURRENCY_LIMIT_EXCEEDED", statusAndCode(e))
+	}
+	return s.verdict()
+}
+
+func (s *Scenario) wasAuthenticated() error {
+	if e := s.answer(); untouched(e) || e.Answer.Limit.State == contract.Absent {
+		return s.broken(e, "status", "an answer that tells of the user's bucket", statusAndCode(e))
+	}
+	return s.verdict()
+}
+
+// wasHeldToThePool is for attempts at an emptied pool: one that is let through
+// though nothing can have come back is a breach, and one rejection at least has
+// to show that it is this pool.
+func (s *Scenario) wasHeldToThePool() error {
+	if err := s.claimPool(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(s.got, func(e exchange) bool { return e.Status == http.StatusTooManyRequests }) {
+		return fmt.Errorf("%w: attempts come back faster than an empty pool can be asked", ErrInconclusive)
+	}
+	return nil
+}
+
+// isGeneric checks the form of a rejection before authentication.
+func (s *Scenario) isGeneric() error {
+	e := s.answer()
+	if e.Status != http.StatusTooManyRequests {
+		return fmt.Errorf("%w: there was no rejection, but %s", ErrInconclusive, statusAndCode(e))
+	}
+	a := e.Answer
+	for name, n := range rateLimits(a) {
+		if n.State != contract.Absent {
+			return s.broken(e, name, "absent", n.String())
+		}
+	}
+	switch code := a.Body.ErrorCode.Value; {
+	case a.RetryAfter.State != contract.Good || a.RetryAfter.Value < 1:
+		return s.broken(e, contract.HeaderRetryAfter, "at least 1", a.RetryAfter.String())
+	case code != contract.CodeRateLimited && code != contract.CodeConcurrencyLimited:
+		return s.broken(e, contract.MemberErrorCode, contract.CodeRateLimited+" or "+contract.CodeConcurrencyLimited, orAbsent(code))
+	case len(shape(a)) > 0:
+		return s.broken(e, "body", "the error shape", shape(a)[0].Got)
+	}
+	words := append(s.Plans(), "plan", "quota", "user")
+	for _, u := range s.they {
+		words = append(words, u.ID)
+	}
+	for _, w := range words {
+		if strings.Contains(strings.ToLower(string(e.Body)), strings.ToLower(w)) {
+			return s.broken(e, "body", "no word of a user, plan or quota", w)
+		}
+	}
+	return s.verdict()
+}
+
+func (s *Scenario) rejectedAudit(ctx context.Context) (exchange, control.Audit, error) {
+	e := s.answer()
+	if e.Status != http.StatusTooManyRequests {
+		return e, control.Audit{}, fmt.Errorf("%w: there was no rejection, but %s", ErrInconclusive, statusAndCode(e))
+	}
+	a, err := s.audit(ctx, e, func(a control.Audit) bool { return len(a.Entries) == 1 })
+	return e, a, err
+}
+
+func (s *Scenario) didNothing(ctx context.Context) error {
+	e, a, err := s.rejectedAudit(ctx)
+	if err == nil && (a.EngineCalls > 0 || a.Charges > 0) {
+		return s.broken(e, "engine calls and charges", "none", fmt.Sprintf("%d and %d", a.EngineCalls, a.Charges))
+	}
+	return errors.Join(err, s.verdict())
+}
+
+func (s *Scenario) lookedNothingUp(ctx context.Context) error {
+	e, a, err := s.rejectedAudit(ctx)
+	if err == nil && a.KeyLookups > 0 {
+		return s.broken(e, "lookups of a key", "none", fmt.Sprint(a.KeyLookups))
+	}
+	return errors.Join(err, s.verdict())
+}
+
+func (s *Scenario) leftACleanEntry(ctx context.Context) error {
+	e, a, err := s.rejectedAudit(ctx)
+	if err != nil {
+		return err
+	}
+	if len(a.Entries) != 1 {
+		return s.broken(e, "log entries", "1", fmt.Sprint(len(a.Entries)))
+	}
+	x := a.Entries[0]
+	if !x.Rejected || x.ErrorCode != e.Answer.Body.ErrorCode.Value {
+		return s.broken(e, "log entry", "marked rejected, with its error code", fmt.Sprintf("rejected: %t, error code: %s", x.Rejected, orAbsent(x.ErrorCode)))
+	}
+	for _, secret := range append(s.secrets, bodyMark) {
+		if strings.Contains(x.Raw, secret) {
+			return s.broken(e, "log entry", "neither key nor body", "one of them")
+		}
+	}
+	return s.verdict()
+}
+
+func (s *Scenario) validatedOnce() error {
+	for _, e := range s.got {
+		if untouched(e) || e.Answer.Limit.State == contract.Absent {
+			return s.broken(e, "status", "an answer that tells of the user's bucket", statusAndCode(e))
+		}
+	}
+	switch s.validations {
+	case 0:
+		return fmt.Errorf("%w: nothing was seen in validation", ErrInconclusive)
+	case 1:
+		return s.verdict()
+	}
+	return s.broken(s.answer(), "validations of the key at once", "1", fmt.Sprint(s.validations))
+}
+
+func (s *Scenario) idIsLogged(ctx context.Context, how string) error {
+	e := s.answer()
+	x, err := s.entry(ctx)
+	if err != nil {
+		return err
+	}
+	logged, answered := strings.Contains(x.Raw, ownID), e.Answer.RequestID.Value == ownID
+	if want := strings.HasPrefix(how, "the log"); logged != want {
+		return s.broken(e, "log entry", fmt.Sprintf("holds the id: %t", want), fmt.Sprint(logged))
+	}
+	if answered {
+		return s.broken(e, contract.HeaderRequestID, "an id of the server's own", ownID)
+	}
+	return s.verdict()
+}
