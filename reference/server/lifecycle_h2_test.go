@@ -60,13 +60,14 @@ func (p *piped) fields() []byte {
 
 // answer reads until the connection ends and says what has to be said to pings.
 func (s *stream) answer() {
+	own := http2.NewFramer(s.Conn, nil) // a framer is for one goroutine
 	for {
 		frame, err := s.ReadFrame()
 		if err != nil {
 			return
 		}
 		if ping, ok := frame.(*http2.PingFrame); ok && !ping.IsAck() {
-			s.WritePing(true, ping.Data)
+			own.WritePing(true, ping.Data)
 		}
 	}
 }

@@ -127,6 +127,7 @@ func withBounds(t *testing.T, b httpapi.Bounds, e engineFunc, test func(*piped))
 		go h.Serve(p.pipes)
 		test(p)
 		require.NoError(t, h.Close())
+		time.Sleep(time.Minute) // HTTP/2 takes a second to end a connection
 		synctest.Wait()
 		require.Zero(t, p.limiter.SubjectsInFlight(), "every permit is released")
 	})
