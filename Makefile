@@ -32,7 +32,7 @@ demo: build ## the two-minute tour; leaves its files in demo-out/
 test: compiler database browser promtool proxies ## run all tests under the race detector; BRIMLINE_DATA=folder adds recorded data
 	@go test -race -timeout 20m ./...
 
-lint: ## formatting, vet, staticcheck, floors, go.mod, file lengths, shell syntax
+lint: ## formatting, vet, staticcheck, known vulnerabilities, floors, go.mod, file lengths, shell syntax
 	@scripts/lint.sh
 	@$(MAKE) floors
 
