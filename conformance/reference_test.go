@@ -64,8 +64,8 @@ func newReference(clock control.ClockMode, db *server.Database, alter func(*wiri
 		return reference{}, err
 	}
 	cfg := server.Config{
-		Database: db,
-		Listen:   "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: clock, Users: 20,
+		Database: db, Transport: server.Transport{H2C: true},
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: clock, Users: 20,
 		OperatorToken: "the-operators-own", CapacityToken: "the-services-own",
 		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.9.0/24")}},
 		Logger:    slog.New(slog.DiscardHandler),
@@ -107,7 +107,7 @@ func newReference(clock control.ClockMode, db *server.Database, alter func(*wiri
 			"pro":        {RequestsPerMinute: 300, Burst: 100, Concurrency: 20},
 			"enterprise": {RequestsPerMinute: 300, Burst: 100, Concurrency: 20},
 		},
-		Can: target.Can{StalledUpload: true, Page: &target.Page{
+		Can: target.Can{StalledUpload: true, HTTP2: s.HTTP2(), Page: &target.Page{
 			Path: dashboard.BillingPath, SignIn: dashboard.SignInPath, Field: dashboard.KeyField, Negotiated: "negotiated",
 		}, Addresses: []string{"127.64.0.0/10"}, Proxy: &target.Proxy{From: "127.0.9.1", Trusted: []string{"127.0.9.0/24"}},
 			Metrics: &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}, Process: process},

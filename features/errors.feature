@@ -58,6 +58,11 @@ Feature: Errors
       When they send a request whose body stops half-way
       Then the answer is a rate rejection
 
+    Scenario: the rejection reaches a client that sends its whole body first
+      Given an emptied user on the smallest plan
+      When they send a request with a large body
+      Then the answer is a rate rejection
+
   @ERR-4 @DECIDED
   Rule: A 429 must not be stored by a cache
 

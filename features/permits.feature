@@ -82,6 +82,12 @@ Feature: Permits
         | before the response |
         | during the response |
 
+    @needs-http2
+    Scenario: the cap is what it was after clients reset their HTTP/2 streams
+      Given a user whose cap is exact
+      When two of their requests are abandoned by a reset of their HTTP/2 stream
+      Then their cap is exact
+
   @PERMIT-8 @MUST @needs-hold
   Rule: A permit comes back exactly once
 

@@ -57,7 +57,8 @@ func openReference(ctx context.Context, executable, name string) (*target.Target
 	lasting := context.WithoutCancel(ctx)
 	s, err := server.Open(lasting, server.Config{
 		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Alter: alter,
+		Transport: server.Transport{H2C: true},
+		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)), Alter: alter,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -209,7 +209,7 @@ func targetFile(s *server.Server) target.File {
 		OutsideQuotas:  []string{"/health", "/ready", "/openapi.json"},
 		InternalRoutes: internalRoutes(),
 		Allowances:     map[string]target.Allowance{},
-		Can: target.Can{StalledUpload: true, Page: &target.Page{
+		Can: target.Can{StalledUpload: true, HTTP2: s.HTTP2(), Page: &target.Page{
 			Path: dashboard.BillingPath, SignIn: dashboard.SignInPath, Field: dashboard.KeyField, Negotiated: "negotiated",
 		}},
 	}

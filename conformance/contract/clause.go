@@ -29,6 +29,7 @@ const (
 	NeedInternal     Need = "internal"
 	NeedHold         Need = "hold"
 	NeedGates        Need = "gates"
+	NeedHTTP2        Need = "http2"
 	NeedHoldAuth     Need = "hold-auth"
 	NeedFail         Need = "fail"
 	NeedPolicy       Need = "policy"
@@ -65,6 +66,7 @@ func Needs() []Meaning {
 		{NeedInternal, "internal routes, named in the target file"},
 		{NeedHold, "a request that stays in flight until it is let go"},
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
+		{NeedHTTP2, "HTTP/2, and a request that stays in flight there while its body is half sent"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},
 		{NeedFail, "an engine that can be told to fail, panic or run into its timeout"},
 		{NeedPolicy, "users whose plan, overrides and keys can be changed"},

@@ -1,7 +1,9 @@
 package steps
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -20,6 +22,7 @@ func (s *Scenario) flights() []sentence {
 		{when, `^they let go of what is in flight$`, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
 		{when, `^other requests end in every way there is$`, s.endInEveryWay},
 		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, s.abandonTwo},
+		{when, `^two of their requests are abandoned by a reset of their HTTP/2 stream$`, s.resetTwo},
 		{when, `^their whole cap times out while the work goes on$`, s.timeOutStubbornly},
 	}
 }
@@ -111,6 +114,37 @@ func (s *Scenario) abandon(ctx context.Context, at target.Place, leave func(*tar
 	return nil
 }
 
+// resetTwo resets two streams, each once its request is in flight.
+func (s *Scenario) resetTwo(ctx context.Context) error {
+	u := s.user()
+	for range 2 {
+		if err := s.ensure(ctx, u, 1+int64(len(patience()))); err != nil {
+			return err
+		}
+		for _, look := range append(patience(), 0) {
+			e := exchange{Exchange: s.ResetStream(ctx, u.User, s.Valid()), who: u}
+			if e.Err != nil {
+				return noAnswer(e.Err)
+			}
+			s.note(e, e.Findings)
+			if e.Status == 0 {
+				u.served = true
+				break
+			}
+			if !capRejected(e) {
+				return fmt.Errorf("%w: a request that was to stay in flight was answered with %s", ErrSetup, statusAndCode(e))
+			}
+			if look == 0 {
+				return s.broken(e, "requests in flight", "one more", "a concurrency rejection, also when asked again for a while")
+			}
+			if err := pause(ctx, look); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // oneMoreResponse asks for a response that would be held as well: if it is, a
 // permit was free.
 func (s *Scenario) oneMoreResponse(ctx context.Context) error {
@@ -158,5 +192,27 @@ func (s *Scenario) timeOutStubbornly(ctx context.Context) error {
 			}
 		}
 		return got, fmt.Errorf("%w: work that goes on past its deadline was answered with %s", ErrSetup, statusAndCode(got[len(got)-1]))
+	})
+}
+
+// sendLarge sends a request whose body is larger than what sockets hold, and
+// looks for the answer only then: a server that closes the connection at once
+// takes its answer back. No answer at all may be the network's doing once.
+func (s *Scenario) sendLarge(ctx context.Context) error {
+	r := s.Valid()
+	r.Body = append(r.Body, bytes.Repeat([]byte(" "), 768<<10)...) // below what proxies take by default
+	return s.sends(func() ([]exchange, error) {
+		u := s.user()
+		first := exchange{Exchange: s.Send(ctx, u.User, r), who: u}
+		if first.Err == nil || errors.Is(first.Err, target.ErrBudget) || ctx.Err() != nil {
+			e, err := s.take(first)
+			return []exchange{e}, err
+		}
+		second := exchange{Exchange: s.Send(ctx, u.User, r), who: u}
+		if second.Err != nil && ctx.Err() == nil && second.Status == 0 {
+			return nil, s.broken(second, "answer", "429, while the body is sent", "none: the connection was torn")
+		}
+		e, err := s.take(second)
+		return []exchange{e}, err
 	})
 }

@@ -26,6 +26,7 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they send valid requests, unknown paths and requests at an empty bucket$`, s.sendMixture},
 		{when, `^they send two valid requests with a request id of their own$`, s.sendOwnIDs},
 		{when, `^they send a request whose body stops half-way$`, s.sendHalf},
+		{when, `^they send a request with a large body$`, s.sendLarge},
 		{when, `^they send a request at their empty bucket$`, s.sendAtEmpty},
 		{when, `^they spell the valid operation's path in every other way$`, s.spell},
 		{when, `^they send more requests at once than their burst$`, s.sendAtOnce},

@@ -68,6 +68,7 @@ type Allowance struct {
 
 // Can is what the target offers beyond plain HTTP.
 type Can struct {
+	HTTP2         bool            `yaml:"http2,omitempty"`          // over TLS, or to clients that begin with it
 	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
 	Control       *ControlAddress `yaml:"control,omitempty"`
 	Addresses     []string        `yaml:"addresses,omitempty"` // addresses and prefixes that requests can be sent from, and that the deployment takes for the client's

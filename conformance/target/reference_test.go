@@ -28,7 +28,7 @@ func reference(t *testing.T, mode control.ClockMode, users int) (*server.Server,
 	plans := server.DefaultPlans()
 	plans["free"].Entitlements[policy.Concurrency] = "50"
 	s, err := server.Open(context.Background(), server.Config{
-		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: mode, Users: users, Plans: plans,
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: mode, Users: users, Plans: plans, Transport: server.Transport{H2C: true},
 		Alter: func(p *wiring.Parts) { p.Bounds.Engine = 200 * time.Millisecond },
 	})
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func reference(t *testing.T, mode control.ClockMode, users int) (*server.Server,
 	f := fileFor(s.URL())
 	f.Operations.Valid.Body = invoice
 	f.OutsideQuotas = []string{"/health"}
-	f.Can.StalledUpload = true
+	f.Can.StalledUpload, f.Can.HTTP2 = true, s.HTTP2()
 	f.Can.Control = &target.ControlAddress{URL: s.ControlURL()}
 	for name := range s.Plans() {
 		eff, err := policy.Resolve(s.Plans(), policy.Subscription{Plan: name}, nil, time.Time{})

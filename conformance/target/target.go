@@ -314,6 +314,8 @@ func (t *Target) Has(n contract.Need) bool {
 		return len(t.file.OutsideQuotas) > 0
 	case contract.NeedHold:
 		return t.stalls || can(control.FeatureGates)
+	case contract.NeedHTTP2:
+		return t.file.Can.HTTP2 && t.stalls
 	case contract.NeedGates, contract.NeedHoldAuth:
 		return can(control.FeatureGates)
 	case contract.NeedFail:

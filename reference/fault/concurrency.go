@@ -63,6 +63,7 @@ func concurrencyFaults() []Fault {
 		{"leak-on-disconnect-upload", "PERMIT-7", "a client that goes away in its upload never gives its permit back", leakingLeft(inUpload)},
 		{"leak-on-disconnect-engine", "PERMIT-7", "a client that goes away before its response never gives its permit back", leakingLeft(beforeResponse)},
 		{"leak-on-disconnect-response", "PERMIT-7", "a client that goes away in its response never gives its permit back", leakingLeft(inResponse)},
+		{"h2-reset-leaks", "PERMIT-7", "a stream of HTTP/2 that is reset never gives its permit back", leakOnReset()},
 		{"conc-reject-releases", "PERMIT-8", "a concurrency rejection gives back a permit that it never took",
 			limiting(func(l *steps) { l.permits = &counts{inFlight: map[string]int64{}, release: 1, refuse: 1} })},
 		{"double-release", "PERMIT-8", "each permit is given back twice",
@@ -173,6 +174,25 @@ func (l leakingLimiter) Release(ctx context.Context, subject, id string) error {
 
 func leakingOn(code string) alteration {
 	return leaking(func(_ context.Context, x *httpapi.Exchange) bool { return x.Code == code })
+}
+
+// leakOnReset keeps the permits of requests that share their connection and have
+// lost their client.
+func leakOnReset() alteration {
+	type key struct{}
+	return both(
+		leaking(func(ctx context.Context, _ *httpapi.Exchange) bool {
+			client, ok := ctx.Value(key{}).(context.Context)
+			return ok && client.Err() != nil
+		}),
+		before(httpapi.LinkLimit, func(_ *httpapi.Ports, next http.Handler) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				if r.ProtoMajor > 1 {
+					r = r.WithContext(context.WithValue(r.Context(), key{}, r.Context()))
+				}
+				next.ServeHTTP(w, r)
+			}
+		}))
 }
 
 // leakOnPanic tells a panic of the engine from its other failures.

@@ -50,6 +50,13 @@ func errorFaults() []Fault {
 				}
 			})},
 
+		{"reset-mid-body", "ERR-3", "a rejection tears the connection of a client that sends much, so that the answer is lost",
+			heads(func(_ *httpapi.Ports, _ http.ResponseWriter, r *http.Request, status int) {
+				if status == http.StatusTooManyRequests && r.ContentLength > 64<<10 {
+					panic(http.ErrAbortHandler)
+				}
+			})},
+
 		{"rate-429-cacheable", "ERR-4", "a rate rejection does not forbid caching", answers(onRate, without(noStore))},
 		{"conc-429-cacheable", "ERR-4", "a concurrency rejection does not forbid caching", answers(onCap, without(noStore))},
 

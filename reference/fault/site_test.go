@@ -55,7 +55,9 @@ func open(t *testing.T, alter func(*wiring.Parts), known ...server.User) *site {
 		Control: "127.0.0.1:0",
 		Metrics: "127.0.0.1:0",
 		Known:   known,
-		Clock:   wire.ClockFrozen,
+
+		Transport: server.Transport{H2C: true},
+		Clock:     wire.ClockFrozen,
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = engineTime
 			if alter != nil {

@@ -98,6 +98,10 @@ func permitTrials() map[string]trial {
 			c.Close()
 			u.settle()
 		}), "2", "1"},
+		"h2-reset-leaks": {left("free", func(u *user) {
+			u.resets()
+			u.settle()
+		}), "2", "1"},
 		"leak-on-disconnect-engine":   {leaving(wire.PlaceEngine), "2", "1"},
 		"leak-on-disconnect-response": {leaving(wire.PlaceResponse), "2", "1"},
 		"conc-reject-releases": {of("free", func(u *user) string {

@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"encoding/base64"
+	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -280,6 +281,15 @@ func errorTrials() map[string]trial {
 			u.spends(10)
 			return u.firstLine(u.conn(u.head("/v1/invoice/calculate", 100, "Expect: 100-continue")))
 		}), "HTTP/1.1 429 Too Many Requests", "HTTP/1.1 100 Continue"},
+		"reset-mid-body": {of("free", func(u *user) string {
+			u.spends(10)
+			c := u.conn(u.head("/v1/invoice/calculate", 1<<20))
+			io.CopyN(c, zeros{}, 1<<20) // it may be cut short
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				return "torn"
+			}
+			return "answered"
+		}), "answered", "torn"},
 
 		"rate-429-cacheable": {emptied("status Cache-Control", valid), "429 no-store", "429 -"},
 		"conc-429-cacheable": {crowded("status Cache-Control", valid), "429 no-store", "429 -"},

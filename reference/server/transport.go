@@ -120,6 +120,12 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return pair, nil
 }
 
+// HTTP2 reports whether the API speaks HTTP/2, by TLS or without.
+func (s *Server) HTTP2() bool {
+	p := s.api.http.Protocols
+	return p.HTTP2() || p.UnencryptedHTTP2()
+}
+
 // Certificate is the certificate that the API shows, as it is now, and nil
 // without TLS.
 func (s *Server) Certificate() *x509.Certificate {
