@@ -150,9 +150,6 @@ func (s *Scenario) ownServer(ctx context.Context, settings target.Settings) erro
 	return nil
 }
 
-// forwarded is the header that a server believes by default.
-const forwarded = "X-Forwarded-For"
-
 func (s *Scenario) ownServerWith(ctx context.Context, what string) error {
 	return s.ready(s.ownServer(ctx, map[string]target.Settings{
 		// One attempt a minute, so that none comes back while the burst is counted.
@@ -185,7 +182,7 @@ func (s *Scenario) guess(ctx context.Context, client string) (exchange, error) {
 		if r.Header == nil {
 			r.Header = map[string][]string{}
 		}
-		r.Header.Set(forwarded, client)
+		r.Header.Set(target.XForwardedFor, client) // believed by default
 	}
 	e, err := s.take(exchange{Exchange: s.SendApart(ctx, nil, r)})
 	if err == nil && !letThrough(e) && !rateRejected(e) {

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	wire "github.com/invoicespec/brimline/conformance/contract/control"
+
+	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/telemetry"
+	"github.com/invoicespec/brimline/reference/wiring"
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// recruiter remembers every key that is made while a suite runs.
+type recruiter struct {
+	wiring.Operator
+	mu   sync.Mutex
+	keys []string
+}
+
+func (r *recruiter) remember(keys ...account.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range keys {
+		r.keys = append(r.keys, k.Reveal())
+	}
+}
+
+func (r *recruiter) CreateUser(ctx context.Context, plan string, n int) (string, []account.Key, error) {
+	id, keys, err := r.Operator.CreateUser(ctx, plan, n)
+	r.remember(keys...)
+	return id, keys, err
+}
+
+func (r *recruiter) AddKey(ctx context.Context, user string) (account.Key, error) {
+	k, err := r.Operator.AddKey(ctx, user)
+	if err == nil {
+		r.remember(k)
+	}
+	return k, err
+}
+
+// requireNoneIn asks that no text shows a secret, nor one that is all but its
+// last letter: the suite also sends keys that are nearly good.
+func requireNoneIn(t *testing.T, texts map[string]string, secrets []string) {
+	t.Helper()
+	for what, text := range texts {
+		require.NotEmpty(t, text, "%s: nothing to look into", what)
+		for _, s := range secrets {
+			require.False(t, strings.Contains(text, s[:len(s)-1]), "%s shows a secret", what)
+		}
+	}
+}
+
+// requireKept asks that no clause was found broken.
+func requireKept(t *testing.T, c record.Conformance) {
+	t.Helper()
+	for _, cl := range c.Clauses {
+		require.NotEqual(t, record.Fail, cl.Verdict, "%s: %+v", cl.ID, cl.Scenarios)
+	}
+}
+
+func textOf(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func pageOf(t *testing.T, url string) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	resp, err := client.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(page)
+}
+
+// TestNoSecretIsLeftBehind runs the whole suite against the reference and looks
+// for every key that was used, and for the control token, in all that is left of
+// it: what the server logged, the API log, the page of metrics, the report.
+func TestNoSecretIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	var logged transcript
+	dir := t.TempDir()
+	made := &recruiter{}
+	s, err := server.Open(context.WithoutCancel(t.Context()), server.Config{
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2,
+		APILog: filepath.Join(dir, "api.jsonl"), Logger: slog.New(slog.NewJSONHandler(&logged, nil)),
+		Alter: func(p *wiring.Parts) {
+			p.Bounds.Engine = embeddedEngineTime
+			made.Operator, p.Operator = p.Operator, made
+		},
+	})
+	require.NoError(t, err)
+	file := targetFile(s)
+	file.Can.Metrics = &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}
+	tgt, err := target.Open(t.Context(), file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s)})
+	require.NoError(t, err)
+	c, err := conformance.Run(t.Context(), tgt, conformance.Options{})
+	require.NoError(t, err)
+	requireKept(t, c)
+	var out bytes.Buffer
+	require.NoError(t, checkFlags{out: dir}.report(c, world{stdout: &out}))
+	metrics := pageOf(t, s.MetricsURL()+telemetry.Path)
+	require.NoError(t, tgt.Close())
+	require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
+
+	secrets := append(made.keys, s.ControlToken())
+	for _, k := range keysOf(s) {
+		secrets = append(secrets, k.Secret.Reveal())
+	}
+	require.Greater(t, len(made.keys), 100, "the suite makes users of its own")
+	requireNoneIn(t, map[string]string{
+		"the server's log": logged.String(), "the API log": textOf(t, filepath.Join(dir, "api.jsonl")), "the page of metrics": metrics,
+		"conformance.json": textOf(t, filepath.Join(dir, "conformance.json")), "junit.xml": textOf(t, filepath.Join(dir, "junit.xml")), "the report": out.String(),
+	}, secrets)
+	requireRequestIDs(t, logged.String())
+}
+
+// requireRequestIDs asks that what is logged about a request in scope names it.
+func requireRequestIDs(t *testing.T, logged string) {
+	t.Helper()
+	named := 0
+	for line := range strings.Lines(logged) {
+		var x struct {
+			Msg string
+			ID  string `json:"request_id"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &x), line)
+		if strings.HasPrefix(x.Msg, "http: ") || strings.Contains(x.Msg, "billing page") {
+			continue // the connection's, or outside the scope
+		}
+		require.Regexp(t, `^req_[A-Z0-9]+$`, x.ID, line)
+		named++
+	}
+	require.Positive(t, named, "failures of the engine and of configuration were logged")
+}
+
+// TestNoSecretIsLeftBehindByAProcess is the same for a process that is judged
+// over plain HTTP, by the files that it leaves.
+func TestNoSecretIsLeftBehindByAProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plans := filepath.Join(dir, "plans.yaml")
+	require.NoError(t, os.WriteFile(plans, []byte(`plans:
+  small: { requests-per-minute: 120, burst: 6, concurrency: 2, operations: 100000 }
+  large: { requests-per-minute: 300, burst: 12, concurrency: 3, operations: 100000 }
+`), 0o600))
+	site, apiLog := filepath.Join(dir, "t.yaml"), filepath.Join(dir, "api.jsonl")
+	var stdout, stderr transcript
+	server := exec.Command(asProgram(t), "serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--users", "12",
+		"--plans", plans, "--api-log", apiLog, "--write-target", site)
+	server.Stdout, server.Stderr = &stdout, &stderr
+	require.NoError(t, server.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	t.Cleanup(func() { server.Process.Kill() })
+	require.Eventually(t, func() bool { return strings.Contains(stdout.String(), "curl") || len(ended) > 0 }, 30*time.Second, 5*time.Millisecond)
+	require.Empty(t, ended, stderr.String())
+
+	file, err := target.ReadFile(site)
+	require.NoError(t, err)
+	file.Can.Process = nil // the program of this process is a test
+	file.Can.Addresses = []string{"127.64.0.0/10"}
+	tgt, err := target.Open(t.Context(), file, target.Options{})
+	require.NoError(t, err)
+	c, err := conformance.Run(t.Context(), tgt, conformance.Options{})
+	require.NoError(t, err)
+	require.NoError(t, tgt.Close())
+	requireKept(t, c)
+	require.Greater(t, c.Counts.Pass, 20)
+	var out bytes.Buffer
+	require.NoError(t, checkFlags{out: dir}.report(c, world{stdout: &out}))
+	metrics := pageOf(t, file.Can.Metrics.URL)
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, <-ended, "a stop that was asked for is no failure")
+
+	keys, err := target.ReadKeys(filepath.Join(dir, "t.keys"))
+	require.NoError(t, err)
+	var secrets []string
+	for _, k := range keys {
+		secrets = append(secrets, k.Secret.Reveal())
+	}
+	// Nothing went wrong, so the server may have logged nothing at all.
+	requireNoneIn(t, map[string]string{
+		"the server's log": stderr.String() + ".", "the API log": textOf(t, apiLog), "the page of metrics": metrics, "the target file": textOf(t, site),
+		"conformance.json": textOf(t, filepath.Join(dir, "conformance.json")), "junit.xml": textOf(t, filepath.Join(dir, "junit.xml")), "the report": out.String(),
+	}, secrets)
+}
