@@ -85,7 +85,7 @@ Feature: Permits
     @needs-http2
     Scenario: the cap is what it was after clients reset their HTTP/2 streams
       Given a user whose cap is exact
-      When two of their requests are abandoned by a reset of their HTTP/2 stream
+      When two of their requests are abandoned by a reset of their streams
       Then their cap is exact
 
   @PERMIT-8 @MUST @needs-hold

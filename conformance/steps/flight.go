@@ -22,7 +22,7 @@ func (s *Scenario) flights() []sentence {
 		{when, `^they let go of what is in flight$`, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
 		{when, `^other requests end in every way there is$`, s.endInEveryWay},
 		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, s.abandonTwo},
-		{when, `^two of their requests are abandoned by a reset of their HTTP/2 stream$`, s.resetTwo},
+		{when, `^two of their requests are abandoned by a reset of their streams$`, s.resetTwo},
 		{when, `^their whole cap times out while the work goes on$`, s.timeOutStubbornly},
 	}
 }
