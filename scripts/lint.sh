@@ -10,6 +10,7 @@ check() { # check NAME ADVICE COMMAND...
   shift 2
   if out=$("$@" 2>&1); then
     echo "ok    $name"
+    grep '^warning: ' <<<"$out"
     return
   fi
   echo "FAIL  $name: $advice"
