@@ -80,6 +80,12 @@ Feature: Operation
       And somebody waits for one such attempt and makes it
       Then it was let through
 
+    @needs-hold-auth
+    Scenario: the places
+      Given a server of its own with one anonymous place
+      When the validations of two keys are begun and held
+      Then one of them was refused for want of a place
+
     Scenario: the trusted proxies
       Given a server of its own with this machine as a trusted proxy
       When somebody sends wrong keys for one client after the other

@@ -26,10 +26,12 @@ func (s *Scenario) startups() []sentence {
 		{then, `^each refuses to start and names that setting$`, s.refusedByName},
 
 		{given, `^a server of its own$`, func(ctx context.Context) error { return s.ready(s.ownServer(ctx, nil)) }},
-		{given, `^a server of its own with (an anonymous burst of three|a quick anonymous rate|this machine as a trusted proxy)$`, s.ownServerWith},
+		{given, `^a server of its own with (an anonymous burst of three|a quick anonymous rate|one anonymous place|this machine as a trusted proxy)$`, s.ownServerWith},
 		{when, `^that server is stopped and another is started in its place$`, s.startAnew},
 		{when, `^somebody sends wrong keys until the first rejection$`, s.guessUntilRejected},
 		{when, `^somebody waits for one such attempt and makes it$`, s.waitAndGuess},
+		{when, `^the validations of two keys are begun and held$`, s.beginTwo},
+		{then, `^one of them was refused for want of a place$`, s.oneWasRefused},
 		{when, `^somebody sends wrong keys for one client after the other$`, s.guessForClients},
 		{then, `^three of them were let through$`, s.threeLetThrough},
 		{then, `^it was let through$`, s.wasLetThrough},
@@ -156,6 +158,7 @@ func (s *Scenario) ownServerWith(ctx context.Context, what string) error {
 		"an anonymous burst of three": {contract.SettingAnonymousBurst: "3", contract.SettingAnonymousRate: "1"},
 		// One in 50 ms: by default it would be two seconds.
 		"a quick anonymous rate":          {contract.SettingAnonymousBurst: "1", contract.SettingAnonymousRate: fmt.Sprint(quick)},
+		"one anonymous place":             {contract.SettingAnonymousPlaces: "1"},
 		"this machine as a trusted proxy": {contract.SettingAnonymousBurst: "1", contract.SettingAnonymousRate: "1", contract.SettingAnonymousTrusted: "127.0.0.0/8,::1/128"},
 	}[what]))
 }
@@ -236,6 +239,42 @@ func (s *Scenario) waitAndGuess(ctx context.Context) error {
 func (s *Scenario) wasLetThrough() error {
 	if e := s.answer(); !letThrough(e) {
 		return s.broken(e, "status", "401, as one attempt was due", statusAndCode(e))
+	}
+	return s.verdict()
+}
+
+// beginTwo holds the validation of one key, and begins that of another.
+func (s *Scenario) beginTwo(ctx context.Context) error {
+	all, err := s.plans()
+	if err != nil {
+		return err
+	}
+	u, err := s.lease(ctx, all[0].name, 2)
+	if err != nil {
+		return err
+	}
+	s.they = append(s.they, u)
+	first, held, err := s.hold(ctx, u, s.valid(0), target.PlaceAuthentication)
+	if err != nil {
+		return err
+	}
+	if !held {
+		return s.broken(first, "the only place", "taken by the first attempt", statusAndCode(first))
+	}
+	h, second := s.HoldApart(ctx, u.User, s.valid(1))
+	if h != nil {
+		u.held = append(u.held, h)
+		return s.broken(exchange{Exchange: second}, "attempts in flight", "1", "2")
+	}
+	return s.sends(func() ([]exchange, error) {
+		e, err := s.take(exchange{Exchange: second})
+		return []exchange{e}, err
+	})
+}
+
+func (s *Scenario) oneWasRefused() error {
+	if e := s.answer(); !capRejected(e) {
+		return s.broken(e, "status", "429 "+contract.CodeConcurrencyLimited, statusAndCode(e))
 	}
 	return s.verdict()
 }

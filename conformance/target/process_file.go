@@ -23,7 +23,7 @@ type Process struct {
 	SettingNames map[string]string `yaml:"setting-names,omitempty"` // variables that settings are read from, by the contract's key, where they are not called as the contract does
 	BaseURL      string            `yaml:"base-url,omitempty"`      // empty: http://127.0.0.1:{port}
 	MetricsURL   string            `yaml:"metrics-url,omitempty"`   // needed where can.metrics is given
-	Control      *ControlAddress   `yaml:"control,omitempty"`       // the token file is written by the server
+	Control      *ControlAddress   `yaml:"control,omitempty"`       // needed where can.control is given; the token file is written by the server
 	ReadyWithin  time.Duration     `yaml:"ready-within,omitempty"`  // 0: not given, so 20 seconds
 	StopWithin   time.Duration     `yaml:"stop-within,omitempty"`   // 0: not given, so 20 seconds
 }
@@ -91,6 +91,9 @@ func (f File) checkProcess(p Process) *problem {
 		if d < 0 || d > longest {
 			return &problem{key + "." + name, d.String(), "a duration up to " + longest.String()}
 		}
+	}
+	if f.Can.Control != nil && p.Control == nil {
+		return &problem{key + ".control", "missing beside can.control", "where the server that is started speaks it"}
 	}
 	return nil
 }

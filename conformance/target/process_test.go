@@ -167,6 +167,7 @@ func TestAProcessThatMakesNoSense(t *testing.T) {
 		"too patient":       {`{ command: [./run, "{port}"], ready-within: 1h }`, `can.process.ready-within: 1h0m0s; accepted: a duration up to 10m0s`},
 		"a stale token":     {`{ command: [./run, "{port}"], control: { url: "http://127.0.0.1:1", token-file: x } }`, `"x" would outlive the server; accepted: a file that it writes in {folder}`},
 		"control elsewhere": {`{ command: [./run, "{port}"], control: { url: "https://example.org", token-file: "{folder}/x" } }`, `can.process.control.url: "https://example.org" is not on loopback`},
+		"its control":       {`{ command: [./run, "{port}"] }`, `can.process.control: missing beside can.control`},
 		"its metrics":       {"{ command: [./run, \"{port}\"] }\n  metrics: { url: \"http://127.0.0.1:9/metrics\" }", `can.process.metrics-url: missing beside can.metrics`},
 		"a page with keys":  {"{ command: [./run, \"{port}\"] }\n  metrics: { url: \"http://127.0.0.1:9/metrics?key=1\" }", `can.metrics.url: "http://127.0.0.1:9/metrics?key=1" is no page's URL`},
 	} {

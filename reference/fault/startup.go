@@ -46,6 +46,7 @@ func startFaults() []Fault {
 
 		{"anon-burst-fixed", "ANON-8", "the anonymous burst is what it is by default, whatever is configured", wrongAtStart},
 		{"anon-rate-fixed", "ANON-8", "the anonymous rate is what it is by default, whatever is configured", wrongAtStart},
+		{"anon-places-fixed", "ANON-8", "the attempts in flight are held to what is the default, whatever is configured", wrongAtStart},
 		{"anon-proxies-fixed", "ANON-8", "no proxy is trusted, whatever is configured", wrongAtStart},
 	}
 }
@@ -74,6 +75,7 @@ func misreadings() map[string]func(Environment) Environment {
 		}),
 		"anon-burst-fixed":   reading(is(anonymous+"burst"), ignored),
 		"anon-rate-fixed":    reading(is(anonymous+"requests-per-minute"), ignored),
+		"anon-places-fixed":  reading(is(anonymous+"concurrency"), ignored),
 		"anon-proxies-fixed": reading(is(contract.SettingAnonymousTrusted), ignored),
 	}
 }

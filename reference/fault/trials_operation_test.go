@@ -159,6 +159,7 @@ func startTrials() map[string]startTrial {
 		"proxies-nonsense-dropped": {reads("anonymous.trusted-proxies", "abc"), `"abc" true`, `"abc" false`},
 		"anon-burst-fixed":         {reads("anonymous.burst", "3"), `"3" true`, `"" false`},
 		"anon-rate-fixed":          {reads("anonymous.requests-per-minute", "3"), `"3" true`, `"" false`},
+		"anon-places-fixed":        {reads("anonymous.concurrency", "3"), `"3" true`, `"" false`},
 		"anon-proxies-fixed":       {reads("anonymous.trusted-proxies", "10.0.0.0/8"), `"10.0.0.0/8" true`, `"" false`},
 		"restart-leaves-empty": {func(t *testing.T, f fault.Fault) string {
 			k, err := account.NewKey("free")
