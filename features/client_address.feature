@@ -39,10 +39,15 @@ Feature: Client address
         | its address alone        |
         | a trusted hop behind it  |
 
-    Scenario: an address that is almost a trusted one
-      Given an emptied client that is almost a trusted proxy
+    Scenario Outline: an address <almost> a trusted one
+      Given an emptied client <almost> a trusted proxy
       When attempts come for that client with a forged entry before it
       Then each was held to that client's pool
+
+      Examples:
+        | almost       |
+        | next to      |
+        | spelled like |
 
   @PROXY-3 @MUST @needs-proxy
   Rule: A forged leftmost entry changes nothing

@@ -47,7 +47,7 @@ func checkSite(t *testing.T, name string) string {
 	path := filepath.Join(t.TempDir(), "target.yaml")
 	u := s.Users()[0]
 	keys := []target.Key{{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(u.Keys[0].Reveal())}}
-	require.NoError(t, target.Write(path, targetFile(s), keys, target.NewSecret(s.ControlToken())))
+	require.NoError(t, target.Write(path, targetFile(s, cfg), keys, target.NewSecret(s.ControlToken())))
 	return path
 }
 

@@ -126,13 +126,14 @@ func (t tour) load(ctx context.Context) (err error) {
 	}
 	// Requests may end after the signal that ends the tour.
 	lasting := context.WithoutCancel(ctx)
-	s, err := server.Open(lasting, server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", APILog: apiLog})
+	cfg := server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", APILog: apiLog}
+	s, err := server.Open(lasting, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(lasting)) }()
 	f := loadFlags{scenario: name, out: run}
-	_, err = f.drive(ctx, scenario, targetFile(s), target.Options{ControlToken: target.NewSecret(s.ControlToken())}, t.w)
+	_, err = f.drive(ctx, scenario, targetFile(s, cfg), target.Options{ControlToken: target.NewSecret(s.ControlToken())}, t.w)
 	return err
 }
 

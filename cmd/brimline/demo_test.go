@@ -68,7 +68,7 @@ func TestExampleTargetIsTheReference(t *testing.T) {
 	s, err := server.Open(t.Context(), server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
-	want := targetFile(s)
+	want := targetFile(s, server.Config{})
 	require.Equal(t, []string{"http://127.0.0.1:8080"}, got.BaseURLs)
 	require.Equal(t, "http://127.0.0.1:9091", got.Can.Control.URL)
 	require.Equal(t, "brimline-control.token", filepath.Base(got.Can.Control.TokenFile))

@@ -104,16 +104,17 @@ func TestNoSecretIsLeftBehind(t *testing.T) {
 	var logged transcript
 	dir := t.TempDir()
 	made := &recruiter{}
-	s, err := server.Open(context.WithoutCancel(t.Context()), server.Config{
+	cfg := server.Config{
 		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2,
 		APILog: filepath.Join(dir, "api.jsonl"), Logger: slog.New(slog.NewJSONHandler(&logged, nil)),
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = embeddedEngineTime
 			made.Operator, p.Operator = p.Operator, made
 		},
-	})
+	}
+	s, err := server.Open(context.WithoutCancel(t.Context()), cfg)
 	require.NoError(t, err)
-	file := targetFile(s)
+	file := targetFile(s, cfg)
 	file.Can.Metrics = &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}
 	tgt, err := target.Open(t.Context(), file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s)})
 	require.NoError(t, err)

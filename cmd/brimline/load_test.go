@@ -46,7 +46,7 @@ func openLoadSite(t *testing.T, cfg server.Config, change func(*target.File)) lo
 	for _, u := range s.Users() {
 		keys = append(keys, target.Key{User: u.ID, Plan: u.Plan, Secret: target.NewSecret(u.Keys[0].Reveal())})
 	}
-	f := targetFile(s)
+	f := targetFile(s, cfg)
 	if change != nil {
 		change(&f)
 	}

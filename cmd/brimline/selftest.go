@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/telemetry"
@@ -25,6 +27,9 @@ import (
 // embeddedEngineTime is how long the embedded reference lets its engine work:
 // the suite waits for timeouts.
 const embeddedEngineTime = 300 * time.Millisecond
+
+// proxiesOnLoopback are whom the embedded reference takes for its proxies.
+const proxiesOnLoopback = "127.0.9.0/24"
 
 // embedded is an executable whose reference can be opened as a target: on
 // loopback, on a frozen clock and with control. A fault's name makes it wrong.
@@ -55,15 +60,17 @@ func openReference(ctx context.Context, executable, name string) (*target.Target
 	}
 	// What is in flight when ctx ends is ended by the suite, not by the server.
 	lasting := context.WithoutCancel(ctx)
-	s, err := server.Open(lasting, server.Config{
+	cfg := server.Config{
 		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2,
 		Transport: server.Transport{H2C: true},
+		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix(proxiesOnLoopback)}},
 		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)), Alter: alter,
-	})
+	}
+	s, err := server.Open(lasting, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	file := targetFile(s)
+	file := targetFile(s, cfg)
 	file.Can.Metrics = &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}
 	file.Can.Process = process
 	t, err := target.Open(ctx, file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s)})

@@ -174,7 +174,7 @@ func (f serveFlags) leaveFiles(s *server.Server, cfg server.Config, trusted *tar
 	if f.writeTarget == "" {
 		return nil
 	}
-	file := targetFile(s)
+	file := targetFile(s, cfg)
 	file.TLS = trusted
 	if err := f.offer(&file, s, cfg, executable); err != nil {
 		return err
@@ -197,7 +197,7 @@ func internalRoutes() []target.Route {
 }
 
 // targetFile describes a server to the verbs that judge one.
-func targetFile(s *server.Server) target.File {
+func targetFile(s *server.Server, cfg server.Config) target.File {
 	post := func(body string) target.Operation {
 		return target.Operation{Method: http.MethodPost, Path: contract.ScopePrefix + "/calculate", Body: body}
 	}
@@ -225,6 +225,7 @@ func targetFile(s *server.Server) target.File {
 			Concurrency:       eff.Allowance.Concurrency(),
 		}
 	}
+	addressesOf(&f, s, cfg)
 	return f
 }
 

@@ -18,7 +18,7 @@ func (s *Scenario) proxied() []sentence {
 		{given, `^a client behind a trusted proxy$`, func(ctx context.Context) error { return s.aClient(ctx, false, false) }},
 		{given, `^an emptied client$`, func(ctx context.Context) error { return s.aClient(ctx, false, true) }},
 		{given, `^an emptied client with an IPv6 address$`, func(ctx context.Context) error { return s.aClient(ctx, true, true) }},
-		{given, `^an emptied client that is almost a trusted proxy$`, s.almostAProxy},
+		{given, `^an emptied client (next to|spelled like) a trusted proxy$`, s.almostAProxy},
 		{given, `^an emptied proxy$`, s.anEmptiedProxy},
 		{when, `^attempts come from there with a new client in (.+) each time$`, s.tryNamingOthers},
 		{when, `^attempts come for that client with (.+)$`, s.tryForClient},
@@ -46,12 +46,16 @@ func (s *Scenario) aClient(ctx context.Context, ipv6, emptied bool) error {
 
 // almostAProxy is a client whose address only looks like a trusted one. There
 // are few of them, so nothing is known of its pool.
-func (s *Scenario) almostAProxy(ctx context.Context) error {
-	all := s.AlmostProxies()
-	if len(all) == 0 {
-		return fmt.Errorf("%w: %w: no address lies next to a trusted one", ErrSetup, target.ErrUnsupported)
+func (s *Scenario) almostAProxy(ctx context.Context, how string) error {
+	almost := s.NextToProxies
+	if how == "spelled like" {
+		almost = s.SpelledLikeProxies
 	}
-	a, err := s.Client(all[0])
+	addr, ok := almost()
+	if !ok {
+		return fmt.Errorf("%w: %w: no address is %s a trusted one", ErrSetup, target.ErrUnsupported, how)
+	}
+	a, err := s.Client(addr)
 	if err != nil {
 		return setup(err)
 	}

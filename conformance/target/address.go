@@ -2,11 +2,13 @@ package target
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -176,6 +178,19 @@ func Named(header string, entries ...string) string {
 		text += e
 	}
 	return text
+}
+
+// WrongKey is a key that nobody has, of the form of those that are known to be
+// good, and another one each time.
+func (t *Target) WrongKey() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, k := range t.known {
+		if other := k.Another(); !slices.ContainsFunc(t.known, func(k Secret) bool { return k.text == other }) {
+			return other
+		}
+	}
+	return "wrong-" + rand.Text()
 }
 
 // Attempt sends a request that must not authenticate, from r's address, and lets

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"encoding/binary"
 	"math/big"
 	"net/netip"
 )
@@ -19,28 +18,35 @@ func (t *Target) AnotherProxy() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// AlmostProxies are addresses that are not trusted, though their text begins like
-// one that is, or they lie next to one.
-func (t *Target) AlmostProxies() []netip.Addr {
-	var all []netip.Addr
-	for _, trusted := range t.addresses.proxy.trusted {
-		last := trusted.Addr()
-		if !last.Is4() {
-			continue
+// NextToProxies is an address that follows a trusted one and is not trusted.
+func (t *Target) NextToProxies() (netip.Addr, bool) {
+	return t.untrusted(func(p netip.Prefix) netip.Addr {
+		host := uint(p.Addr().BitLen() - p.Bits())
+		return offset(p.Masked().Addr(), new(big.Int).Lsh(big.NewInt(1), host))
+	})
+}
+
+// SpelledLikeProxies is an address that is not trusted, though its text begins
+// like that of one that is: 10.0.97.0 where 10.0.9.0/24 is.
+func (t *Target) SpelledLikeProxies() (netip.Addr, bool) {
+	return t.untrusted(func(p netip.Prefix) netip.Addr {
+		if !p.Addr().Is4() || p.Addr().As4()[2] > 24 {
+			return netip.Addr{}
 		}
-		end := last.As4()
-		bits := binary.BigEndian.Uint32(end[:]) | uint32(1<<(32-trusted.Bits())-1)
-		binary.BigEndian.PutUint32(end[:], bits)
-		beyond := netip.AddrFrom4(end).Next()
-		alike := trusted.Addr().As4()
-		alike[2] = alike[2]%25*10 + 7 // 10.0.9.0 to 10.0.97.0
-		for _, a := range []netip.Addr{beyond, netip.AddrFrom4(alike)} {
-			if a.IsValid() && !t.addresses.proxy.trusts(a) {
-				all = append(all, a)
-			}
+		longer := p.Addr().As4()
+		longer[2] = longer[2]*10 + 7
+		return netip.AddrFrom4(longer)
+	})
+}
+
+// untrusted is the first address made of a trusted prefix that is not trusted.
+func (t *Target) untrusted(of func(netip.Prefix) netip.Addr) (netip.Addr, bool) {
+	for _, p := range t.addresses.proxy.trusted {
+		if a := of(p); a.IsValid() && !t.addresses.proxy.trusts(a) {
+			return a, true
 		}
 	}
-	return all
+	return netip.Addr{}, false
 }
 
 func (p *proxy) trusts(a netip.Addr) bool {

@@ -52,21 +52,23 @@ func TestNewClients(t *testing.T) {
 }
 
 func TestAlmostProxies(t *testing.T) {
-	for trusted, want := range map[string][]string{
-		"127.0.9.0/24":  {"127.0.10.0", "127.0.97.0"},
-		"10.0.0.0/8":    {"11.0.0.0"},
-		"127.0.9.1/32":  {"127.0.9.2", "127.0.97.1"},
-		"2001:db8::/32": nil,
+	for trusted, want := range map[string][2]string{
+		"127.0.9.0/24":   {"127.0.10.0", "127.0.97.0"},
+		"10.0.0.0/8":     {"11.0.0.0", ""},
+		"127.0.9.1/32":   {"127.0.9.2", "127.0.97.1"},
+		"192.0.200.0/24": {"192.0.201.0", ""},
+		"2001:db8::/32":  {"2001:db9::", ""},
 	} {
 		p := netip.MustParsePrefix(trusted)
 		tg := &Target{addresses: addresses{proxy: &proxy{from: p.Addr(), trusted: []netip.Prefix{p}}}}
-		var got []string
-		for _, a := range tg.AlmostProxies() {
-			got = append(got, a.String())
-		}
-		require.Equal(t, want, got, trusted)
+		next, ok := tg.NextToProxies()
+		require.True(t, ok)
+		require.Equal(t, want[0], next.String(), trusted)
+		alike, ok := tg.SpelledLikeProxies()
+		require.Equal(t, want[1] != "", ok, trusted)
+		require.True(t, !ok || alike.String() == want[1], alike)
 		another, ok := tg.AnotherProxy()
-		require.Equal(t, p.Bits() != p.Addr().BitLen(), ok)
+		require.Equal(t, !p.IsSingleIP(), ok)
 		require.True(t, !ok || p.Contains(another) && another != p.Addr())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 )
@@ -39,6 +40,21 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue is String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Another is a text of the same form that is no such secret: its letters and
+// digits but those of a well-known prefix are others, of the same kind each.
+func (s Secret) Another() string {
+	other := []byte(s.text)
+	for i := len(prefix.FindString(s.text)); i < len(other); i++ {
+		for _, kind := range []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
+			if strings.IndexByte(kind, other[i]) >= 0 {
+				other[i] = kind[rand.IntN(len(kind))]
+				break
+			}
+		}
+	}
+	return string(other)
+}
 
 // In reports whether text shows the secret.
 func (s Secret) In(text string) bool { return s.text != "" && strings.Contains(text, s.text) }

@@ -12,6 +12,19 @@ import (
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
+// Another secret is of the same form, and another one each time.
+func TestAnotherSecret(t *testing.T) {
+	const text = "isk_free_0123456789abcdefABCDEF-xyz"
+	seen := map[string]bool{text: true}
+	for range 1000 {
+		other := target.NewSecret(text).Another()
+		require.Regexp(t, `^isk_free_[0-9]{10}[a-z]{6}[A-Z]{6}-[a-z]{3}$`, other)
+		require.False(t, seen[other])
+		seen[other] = true
+	}
+	require.Empty(t, target.Secret{}.Another())
+}
+
 func TestSecretsDoNotShow(t *testing.T) {
 	const hidden = "0123456789abcdefABCDEF"
 	for text, want := range map[string]string{

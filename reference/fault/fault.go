@@ -40,6 +40,8 @@ func Tables() []Table {
 		{"Scope", scopeFaults()},
 		{"Authentication", accessFaults()},
 		{"Token bucket and order", bucketFaults()},
+		{"Before authentication", attemptFaults()},
+		{"Client address", clientFaults()},
 		{"Response fields", fieldFaults()},
 		{"Error shape", errorFaults()},
 		{"Pools", poolFaults()},

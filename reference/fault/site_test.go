@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/wiring"
@@ -58,6 +60,7 @@ func open(t *testing.T, alter func(*wiring.Parts), known ...server.User) *site {
 
 		Transport: server.Transport{H2C: true},
 		Clock:     wire.ClockFrozen,
+		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.9.0/24")}},
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = engineTime
 			if alter != nil {
