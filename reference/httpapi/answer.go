@@ -89,7 +89,8 @@ func (p *Ports) clientGone(w http.ResponseWriter, r *http.Request, x *Exchange, 
 // permit released afterwards is released after the response (PERMIT-1).
 //
 // A body that nobody will read would hold the answer back until it has arrived,
-// so such an answer ends the connection.
+// so such an answer ends the connection, unless others share it: there it does
+// not wait.
 func (p *Ports) respond(w http.ResponseWriter, x *Exchange, reply Reply) {
 	a := p.Compose(x, reply)
 	x.Status, x.Code = a.Status, reply.Code
@@ -98,7 +99,7 @@ func (p *Ports) respond(w http.ResponseWriter, x *Exchange, reply Reply) {
 		h[name] = values
 	}
 	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
-	if x.unread {
+	if x.unread && !x.shared {
 		h.Set("Connection", "close")
 	}
 	w.WriteHeader(a.Status)

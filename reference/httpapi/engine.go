@@ -31,7 +31,7 @@ func engine(p *Ports, _ http.Handler) http.Handler {
 				return
 			}
 			busy := http.Header{}
-			if !shared(r) {
+			if !x.shared {
 				busy.Set("Connection", "close") // it takes no other request before the work has ended
 			}
 			p.timedOut(w, x, busy)

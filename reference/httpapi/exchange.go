@@ -39,7 +39,8 @@ type Exchange struct {
 	Status int    // of the answer, once composed
 	Code   string // error code of the answer, if it is an error
 
-	unread bool // HTTP/1: the client may still be sending a body that nobody reads
+	unread bool // the client may still be sending a body that nobody reads
+	shared bool // other requests share the connection (HTTP/2)
 }
 
 type exchangeKey struct{}

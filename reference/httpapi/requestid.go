@@ -21,8 +21,8 @@ const (
 // the server's own making, whatever the client sends. Being the outermost link,
 // it also sees the request out: a client that was answered while still sending
 // is read from a little longer, or closing the connection would reset it before
-// it has seen the answer. On HTTP/2 none of that is needed: the answer ends the
-// stream alone.
+// it has seen the answer. HTTP/2 could reset the stream alone instead, but there
+// are proxies that lose the answer then.
 func requestID(p *Ports, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &Exchange{
@@ -32,7 +32,8 @@ func requestID(p *Ports, next http.Handler) http.Handler {
 			Method:   cut(r.Method, maxMethod),
 			Path:     cut(r.URL.Path, maxPath),
 			Client:   p.Clients.Client(r),
-			unread:   r.ContentLength != 0 && !shared(r),
+			unread:   r.ContentLength != 0,
+			shared:   r.ProtoMajor > 1,
 		}
 		if p.Clients.Trusts(clientip.Peer(r)) {
 			x.Correlation = correlation(r.Header)
@@ -63,6 +64,3 @@ func cut(s string, limit int) string {
 	}
 	return strings.ToValidUTF8(s, "")
 }
-
-// shared reports whether other requests share the connection of r.
-func shared(r *http.Request) bool { return r.ProtoMajor > 1 }

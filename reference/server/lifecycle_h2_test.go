@@ -23,6 +23,8 @@ type stream struct {
 	net.Conn
 	*http2.Framer
 	ended chan struct{} // the server ended the connection
+
+	told, whole time.Time // when the answer's body was there, and when its end
 }
 
 // begin begins HTTP/2, sends the valid operation's head and as much of a body as
@@ -66,8 +68,18 @@ func (s *stream) answer() {
 		if err != nil {
 			return
 		}
-		if ping, ok := frame.(*http2.PingFrame); ok && !ping.IsAck() {
-			own.WritePing(true, ping.Data)
+		switch frame := frame.(type) {
+		case *http2.PingFrame:
+			if !frame.IsAck() {
+				own.WritePing(true, frame.Data)
+			}
+		case *http2.DataFrame:
+			if len(frame.Data()) > 0 {
+				s.told = time.Now()
+			}
+			if frame.StreamEnded() {
+				s.whole = time.Now()
+			}
 		}
 	}
 }
@@ -80,6 +92,18 @@ func TestSlowClientsOverHTTP2(t *testing.T) {
 			p.begin(wide, "{", false)
 			p.heldFor(b.Upload)
 			require.Equal(t, http.StatusUnprocessableEntity, p.log.entries[0].Status)
+		})
+	})
+	t.Run("a body that stalls and that nobody wants", func(t *testing.T) {
+		inVirtualTime(t, atOnce, func(p *piped) {
+			p.key = "isk_free_0123456789abcdef"
+			began := time.Now()
+			s := p.begin(wide, "{", false)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, http.StatusUnauthorized, p.log.entries[0].Status)
+			require.Equal(t, began, s.told, "it is told at once")
+			require.Equal(t, began.Add(b.Linger), s.whole)
 		})
 	})
 	t.Run("a body that trickles", func(t *testing.T) {

@@ -198,6 +198,8 @@ func TestRejectionEndsAStreamAlone(t *testing.T) {
 		a := h.answer(id)
 		require.Equal(t, "429", a.status, "before anything else")
 		require.Contains(t, a.body, contract.CodeRateLimited)
+		h.answer(h.send(fields{":method", "GET", ":scheme", "http", ":authority", "x", ":path", "/health"}, ""))
+		require.Empty(t, h.of(id).reset, "the upload was taken to its end: proxies lose answers to a reset")
 	}
 	f.gate(http.MethodDelete, other, wire.PlaceEngine)
 	require.Equal(t, "200", h.answer(held).status)
