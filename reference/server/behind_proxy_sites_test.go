@@ -97,6 +97,7 @@ type site struct {
 	build   builder
 	header  string // the one that is believed; empty: X-Forwarded-For
 	trusted string // empty: 127.0.0.1, where all proxies are
+	h2c     bool   // the server takes HTTP/2 from its proxy
 }
 
 // sites are those that the guide recommends.
@@ -108,6 +109,7 @@ func sites(t *testing.T) map[string]site {
 		"nginx, Forwarded": {build: nginxEdge("upstream brimline {", b["nginx-forwarded-map"]+"upstream brimline {",
 			nginxNames(t), b["nginx-forwarded"]), header: clientip.Forwarded},
 		"haproxy":            {build: haproxyEdge()},
+		"haproxy, HTTP/2":    {build: haproxyEdge(" check\n", " check proto h2\n"), h2c: true},
 		"haproxy, X-Real-IP": {build: haproxyEdge(haproxyNames(t), b["haproxy-real-ip"]), header: clientip.XRealIP},
 		"haproxy, then nginx": {build: func(t *testing.T, host, upstream string) string {
 			return haproxyEdge()(t, host, nginxInner(t, upstream))

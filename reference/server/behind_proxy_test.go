@@ -38,6 +38,7 @@ func behind(t *testing.T, s site, host string) way {
 	require.NoError(t, err)
 	f := start(t, server.Config{
 		Clock:     wire.ClockFrozen,
+		Transport: server.Transport{H2C: s.h2c},
 		Addresses: clientip.Config{Trusted: trusted, Header: s.header, Logged: clientip.LogFull},
 	})
 	return way{fixture: f, addr: s.build(t, host, f.Addr().String()), tls: insecure(), last: new(int)}
