@@ -22,6 +22,7 @@ import (
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/internal/build"
 	"github.com/invoicespec/brimline/reference/account"
+	"github.com/invoicespec/brimline/reference/admission"
 	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/clock"
@@ -165,15 +166,16 @@ func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.
 		Logger:   logger,
 		Operator: s.backing,
 	})
-	meters := telemetry.Config{Limiter: limits, Logger: logger}
+	var m *telemetry.Meters
+	cfg.Anonymous.Observe = func(o admission.Outcome, took time.Duration) { m.AnonymousDecided(o, took) }
+	gate := renewableGate{newRenewable(func() *anonymous.Gate { return anonymous.New(c, cfg.Anonymous) })}
+	parts.Clients, parts.Gate = clients, gate
+	meters := telemetry.Config{Limiter: limits, Gate: gate, Logger: logger}
 	if s.backing.spool != nil {
 		meters.Log = s.backing.spool
 	}
-	m := telemetry.New(meters)
+	m = telemetry.New(meters)
 	parts.Meters, parts.Metrics = m, m.Handler()
-	cfg.Anonymous.Observe = m.AnonymousDecided
-	gate := renewableGate{newRenewable(func() *anonymous.Gate { return anonymous.New(c, cfg.Anonymous) })}
-	parts.Clients, parts.Gate = clients, gate
 	parts.Guards = append(parts.Guards, guards(cfg.Storage, cfg.Replicas)...)
 	if s.backing.forget != nil {
 		parts.Restart = func(context.Context) error {

@@ -6,9 +6,11 @@ import "github.com/prometheus/client_golang/prometheus"
 // the same moment.
 type state struct {
 	limiter Limiter
-	log     Log // may be nil
+	gate    Gate // may be nil
+	log     Log  // may be nil
 
 	pressure, evictions, lossy, size                    *prometheus.Desc
+	pools, forgotten, known                             *prometheus.Desc
 	written, delivered, refused, torn, dropped, waiting *prometheus.Desc
 }
 
@@ -19,12 +21,18 @@ func newState(cfg Config) *state {
 	entries := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(logPrefix+"_"+name, help, labels, nil)
 	}
+	anonymous := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(limitPrefix+"_anonymous_"+name, help, nil, nil)
+	}
 	return &state{
-		limiter: cfg.Limiter, log: cfg.Log,
+		limiter: cfg.Limiter, gate: cfg.Gate, log: cfg.Log,
 		pressure:  cache("eviction_pressure", "Size of the cache divided by its maximum; bulkheads have no maximum of their own and are held against that of the buckets."),
 		evictions: cache("evictions", "Entries dropped since the start, those that had gone idle included; a bulkhead is never dropped."),
 		lossy:     cache("lossy_evictions_total", "Entries dropped for want of room although they still held something: a user got spent tokens back."),
 		size:      cache("size", "Entries in the cache: users with a bucket, users with requests in flight."),
+		pools:     anonymous("pools", "Client addresses of which attempts are remembered."),
+		forgotten: anonymous("lossy_evictions_total", "Addresses forgotten for want of room although they had spent attempts: they got them back."),
+		known:     anonymous("known_keys", "Keys lately seen good, which need nothing of their address."),
 		written:   entries("written_total", "Entries that were spooled."),
 		delivered: entries("delivered_total", "Entries that the database has taken; after a crash some are counted again."),
 		refused:   entries("refused_total", "Entries that the database would not have and that were set aside."),
@@ -37,6 +45,11 @@ func newState(cfg Config) *state {
 func (s *state) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.pressure, s.evictions, s.lossy, s.size} {
 		c <- d
+	}
+	if s.gate != nil {
+		for _, d := range []*prometheus.Desc{s.pools, s.forgotten, s.known} {
+			c <- d
+		}
 	}
 	if s.log == nil {
 		return
@@ -63,6 +76,12 @@ func (s *state) Collect(c chan<- prometheus.Metric) {
 	gauge(s.evictions, 0, h)
 	counter(s.lossy, float64(buckets.Lossy), b)
 	counter(s.lossy, 0, h)
+	if s.gate != nil {
+		g := s.gate.Stats()
+		gauge(s.pools, float64(g.Pools.Size))
+		counter(s.forgotten, float64(g.Pools.Lossy))
+		gauge(s.known, float64(g.Known))
+	}
 	if s.log == nil {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/invoicespec/brimline/reference/admission"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/apilog"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
@@ -29,6 +30,11 @@ type Limiter interface {
 	SubjectsInFlight() int
 }
 
+// Gate is what every scrape asks of the gate before authentication.
+type Gate interface {
+	Stats() anonymous.Stats
+}
+
 // Log is what every scrape asks of the API log's spool.
 type Log interface {
 	Stats() apilog.Stats
@@ -37,6 +43,7 @@ type Log interface {
 // Config says what there is to be read at each scrape.
 type Config struct {
 	Limiter Limiter      // required
+	Gate    Gate         // nil: there is none, and its meters are absent
 	Log     Log          // nil: the log has no spool, and its meters are absent
 	Logger  *slog.Logger // where a scrape that failed is told; required
 }

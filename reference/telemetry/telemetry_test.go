@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/invoicespec/brimline/reference/admission"
+	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/apilog"
 	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -27,6 +28,7 @@ var update = flag.Bool("update", false, "write the golden file anew")
 var (
 	_ httpapi.Meters    = (*telemetry.Meters)(nil)
 	_ telemetry.Limiter = (*limiter.Local)(nil)
+	_ telemetry.Gate    = (*anonymous.Gate)(nil)
 	_ telemetry.Log     = (*apilog.Spool)(nil)
 )
 
@@ -39,6 +41,12 @@ func (some) Stats() limiter.Stats {
 	return limiter.Stats{Size: 750, Maximum: 1000, Evictions: 20, Lossy: 4}
 }
 
+type someGate struct{}
+
+func (someGate) Stats() anonymous.Stats {
+	return anonymous.Stats{Pools: limiter.Stats{Size: 8, Maximum: 10, Evictions: 3, Lossy: 2}, Known: 9}
+}
+
 type someLog struct{}
 
 func (someLog) Stats() apilog.Stats {
@@ -49,7 +57,7 @@ func (someLog) Stats() apilog.Stats {
 }
 
 func newMeters() *telemetry.Meters {
-	return telemetry.New(telemetry.Config{Limiter: some{}, Log: someLog{}, Logger: slog.New(slog.DiscardHandler)})
+	return telemetry.New(telemetry.Config{Limiter: some{}, Gate: someGate{}, Log: someLog{}, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // exercised is every series there can be.
