@@ -149,3 +149,23 @@ func TestScalarIsWhatIsSpelled(t *testing.T) {
 		require.Empty(t, got)
 	}
 }
+
+// TestNothingNestsDeeperThanTheShape: a document that does is refused where it
+// does, however deep it goes on.
+func TestNothingNestsDeeperThanTheShape(t *testing.T) {
+	const deep = 1 << 20
+	for text, want := range map[string]string{
+		strings.Repeat("[", deep):                                        "want an object",
+		`{"items":` + strings.Repeat("[", deep):                          "items[0]: want an object",
+		`{"name":` + strings.Repeat(`{"name":`, deep):                    "name: want a string",
+		`{"items":[{"price":` + strings.Repeat("[", deep):                "items[0].price: want a number",
+		`{"other":` + strings.Repeat("[", deep):                          `unknown member "other"; known: count, items, name`,
+		`{"name":"x","items":[{"price":1}]}` + strings.Repeat("[", deep): "something follows the JSON value",
+	} {
+		allocated := testing.AllocsPerRun(1, func() {
+			err := strictjson.Parse([]byte(text), shape(&order{}))
+			require.EqualError(t, err, want)
+		})
+		require.Less(t, allocated, float64(deep/100), "its depth costs nothing")
+	}
+}

@@ -306,6 +306,25 @@ func TestClientThatLeavesWhileTheEngineCleansUp(t *testing.T) {
 	})
 }
 
+// TestRejectionOfAnExpectation: a client that was to be asked for its body, and
+// was refused instead, does not keep its connection by doing nothing.
+func TestRejectionOfAnExpectation(t *testing.T) {
+	inVirtualTime(t, atOnce, func(p *piped) {
+		c := p.dial()
+		began := time.Now()
+		_, err := fmt.Fprintf(c, "POST /v1/invoice/calculate HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
+		require.NoError(t, err)
+		r := bufio.NewReader(c)
+		resp, err := http.ReadResponse(r, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+		require.Equal(t, began, time.Now())
+		_, err = io.Copy(io.Discard, r)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), 2*wiring.DefaultBounds().Linger)
+	})
+}
+
 func TestRejectionLingersForAClientThatUploads(t *testing.T) {
 	inVirtualTime(t, atOnce, func(p *piped) {
 		c := p.dial()
