@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -70,13 +71,28 @@ func sum(all []target.Meter, name string, want labels) (total float64, n int) {
 }
 
 func (s *Scenario) readMeters(ctx context.Context) (err error) {
-	s.meters, err = s.Meters(ctx)
-	return asInconclusive(err)
+	s.meters, err = s.metricsPage(ctx)
+	return err
+}
+
+// metricsPage reads the page of metrics. One that is there and cannot be read is a
+// breach.
+func (s *Scenario) metricsPage(ctx context.Context) ([]target.Meter, error) {
+	all, err := s.Meters(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, target.ErrAway) && !errors.Is(err, target.ErrUnsupported) {
+		return nil, s.brokenFor("METRIC-1", s.scrape(), "the page of metrics", "in Prometheus' text format", cut(err.Error(), 300))
+	}
+	return all, asInconclusive(err)
+}
+
+// scrape is the request that the page of metrics answers, for people to repeat.
+func (s *Scenario) scrape() exchange {
+	return exchange{Exchange: target.Exchange{Curl: "curl -s " + s.MetricsURL()}}
 }
 
 // wrongMeter records what the page of metrics says and should not.
 func (s *Scenario) wrongMeter(name string, l labels, expected, got string) error {
-	return s.broken(exchange{Exchange: target.Exchange{Curl: "curl -s " + s.MetricsURL()}}, series(name, l), expected, got)
+	return s.broken(s.scrape(), series(name, l), expected, got)
 }
 
 // series is a name and labels as Prometheus writes them.
@@ -181,9 +197,9 @@ func (s *Scenario) due(l labels) (n float64) {
 func (s *Scenario) risen(ctx context.Context, name string, want []labels, due func(labels) float64) error {
 	var wrong func() error
 	for _, pause := range append(glances(), 0) {
-		now, err := s.Meters(ctx)
+		now, err := s.metricsPage(ctx)
 		if err != nil {
-			return asInconclusive(err)
+			return err
 		}
 		wrong = nil
 		for _, l := range want {

@@ -22,6 +22,9 @@ func meterFaults() []Fault {
 	const rejected, anonymous = `outcome="rejected"`, `reason="anonymous"`
 	return []Fault{
 		{"metric-misnamed", "METRIC-1", "the decisions are counted under another name", sampled(renamed(decisions, "_requests_total"))},
+		{"metric-page-is-json", "METRIC-1", "the page of metrics is JSON", sampled(func(line string) string {
+			return strings.Replace(line, "# HELP", "{", 1)
+		})},
 		{"metric-kind-wrong", "METRIC-1", "the count of starts calls itself a gauge", sampled(func(line string) string {
 			return strings.Replace(line, "_startup_total counter", "_startup_total gauge", 1)
 		})},

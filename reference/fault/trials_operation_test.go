@@ -79,6 +79,7 @@ func meterTrials() map[string]trial {
 	const duration = `decision_duration_seconds_count{limiter="rate",outcome=`
 	return map[string]trial{
 		"metric-misnamed":               {after(drained, admitted), "10", "-"},
+		"metric-page-is-json":           {shows(`(?m)^\{`), "false", "true"},
 		"metric-kind-wrong":             {shows(`_startup_total gauge`), "false", "true"},
 		"metric-startup-missing":        {after(drained, "startup_total"), "1", "-"},
 		"metric-duration-missing":       {after(drained, duration+`"admitted"`), "10", "-"},
