@@ -96,8 +96,8 @@ func TestPermitIsReleasedOnceOverHTTP2(t *testing.T) {
 		"hasty: stalled upload": func(f *fixture, h *h2, u wire.User) {
 			require.Equal(f, "100 422", h.answer(opened(f, h, u, "{")).status)
 		},
-		"hasty: unread response": func(f *fixture, h *h2, u wire.User) {
-			h = newH2(f.T, f.dial(), 0)
+		"hasty: unread response": func(f *fixture, _ *h2, u wire.User) {
+			h := newH2(f.T, f.dial(), 0)
 			require.Equal(f, "200 reset INTERNAL_ERROR", h.answer(h.send(operation(u.Keys[0]), goodInvoice)).status)
 		},
 	} {
