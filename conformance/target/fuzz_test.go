@@ -35,6 +35,25 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
+// FuzzMeters looks for pages of metrics that crash, and for errors that take more
+// than a line.
+func FuzzMeters(f *testing.F) {
+	f.Add("# TYPE a_total counter\na_total{kind=\"x\"} 3\n")
+	f.Add("# TYPE c histogram\nc_bucket{le=\"0.1\"} 1\nc_bucket{le=\"+Inf\"} 2\nc_sum 5\nc_count 2\n")
+	f.Add("# TYPE s summary\ns{quantile=\"0.5\"} 1\ns_count 2\nu NaN\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseMeters("page", []byte(text))
+		if err != nil {
+			require.NotContains(t, err.Error(), "\n")
+			return
+		}
+		for _, m := range all {
+			require.NotEmpty(t, m.Name)
+			require.NotNil(t, m.Labels)
+		}
+	})
+}
+
 // FuzzFile looks for target files that crash, or whose errors take more than a
 // line.
 func FuzzFile(f *testing.F) {
