@@ -24,7 +24,7 @@ var h2c = server.Transport{H2C: true}
 // TestPermitIsReleasedOnceOverHTTP2 is TestPermitIsReleasedOnce for the ways in
 // which a stream can end.
 func TestPermitIsReleasedOnceOverHTTP2(t *testing.T) {
-	patient := start(t, server.Config{Transport: h2c})
+	patient := start(t, server.Config{Transport: h2c, Alter: func(p *wiring.Parts) { p.Bounds.Linger = 100 * time.Millisecond }})
 	hasty := start(t, server.Config{Transport: h2c, Alter: func(p *wiring.Parts) {
 		quick(p)
 		p.Bounds.Upload, p.Bounds.Write = 50*time.Millisecond, 200*time.Millisecond
