@@ -65,7 +65,7 @@ func (s *soak) endings() map[string]ending {
 		"2: reset at work":         s.over2("slow", 3*time.Millisecond, "200", "504", "reset"),
 		"2: reset at long work":    s.over2("obey", 10*time.Millisecond, "reset"),
 		"2: reset in the body":     s.halfSent2,
-		"2: panic in a link":       s.over2("link", 0, "reset"),
+		"2: panic in a link":       s.over2("link", 0, "torn by the server"),
 		"2: unread response":       s.unread2,
 		"2: connection cut":        s.cut2,
 	}
@@ -192,16 +192,20 @@ func (s *soak) over2(line string, within time.Duration, want ...string) ending {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		if within > 0 {
-			ctx, cancel = context.WithTimeout(context.Background(), time.Duration(1+r.Int64N(int64(within))))
+			ctx, cancel = context.WithTimeoutCause(context.Background(), time.Duration(1+r.Int64N(int64(within))), errReset)
 		}
 		defer cancel()
-		return expectOver2(s.roundTrip2(ctx, u, strings.NewReader(body), line == "link"))(want)
+		began := time.Now()
+		saw, err := expect(s.roundTrip2(ctx, u, strings.NewReader(body), line == "link"), want)
+		if err != nil {
+			err = fmt.Errorf("%w, after %v", err, time.Since(began))
+		}
+		return saw, err
 	}
 }
 
-func expectOver2(saw string) func(want []string) (string, error) {
-	return func(want []string) (string, error) { return expect(saw, want) }
-}
+// errReset is why a context ends whose request is to be reset.
+var errReset = errors.New("it is time to go")
 
 func (s *soak) roundTrip2(ctx context.Context, u wire.User, body io.Reader, inLink bool) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/v1/invoice/calculate", body)
@@ -220,15 +224,17 @@ func (s *soak) roundTrip2(ctx context.Context, u wire.User, body io.Reader, inLi
 	switch {
 	case err == nil:
 		return fmt.Sprint(resp.StatusCode)
-	case ctx.Err() != nil, strings.Contains(err.Error(), "INTERNAL_ERROR"):
+	case errors.Is(context.Cause(ctx), errReset):
 		return "reset"
+	case strings.Contains(err.Error(), "INTERNAL_ERROR"):
+		return "torn by the server"
 	}
 	return err.Error()
 }
 
 // halfSent2 sends a part of a body and resets the stream.
 func (s *soak) halfSent2(r *rand.Rand, u wire.User) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+r.IntN(3000))*time.Microsecond)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), time.Duration(1+r.IntN(3000))*time.Microsecond, errReset)
 	defer cancel()
 	in, out := io.Pipe()
 	defer in.Close()
