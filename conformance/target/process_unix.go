@@ -7,9 +7,5 @@ import (
 	"syscall"
 )
 
-// ownGroup makes a command the first of a group of processes, so that its
-// children can be ended with it, and a Ctrl-C reaches us and not it.
-func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
 func terminate(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 func kill(c *exec.Cmd)      { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
