@@ -26,9 +26,9 @@ silent() {
   return 1
 }
 
-long_files() {
+long_files() { # docs/faults.md is made by a test, a line for each fault
   git ls-files --cached --others --exclude-standard -- \
-    '*.go' '*.feature' '*.sh' '*.md' Makefile .ci/run ':!:**/testdata/**' |
+    '*.go' '*.feature' '*.sh' '*.md' Makefile .ci/run ':!:**/testdata/**' ':!:docs/faults.md' |
     while read -r f; do
       [ ! -f "$f" ] || awk -v f="$f" 'END { if (NR > 400) print f ": " NR " lines" }' "$f"
     done

@@ -101,6 +101,9 @@ func (s *Scenario) noPlaceBeforeTwoEnded(ctx context.Context) error {
 func (s *Scenario) endOne(ctx context.Context) (exchange, error) {
 	u := s.user()
 	h := u.held[0]
+	if !h.Alone() {
+		return exchange{}, fmt.Errorf("%w: %w: to let one of several requests in flight go, not all", ErrSetup, target.ErrUnsupported)
+	}
 	u.held = u.held[1:]
 	return s.take(exchange{Exchange: h.Finish(ctx), who: u})
 }

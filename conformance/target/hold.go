@@ -287,6 +287,9 @@ func (h *Held) giveUp(err error) {
 	h.ended = true
 }
 
+// Alone reports whether [Held.Finish] lets this request go and no other.
+func (h *Held) Alone() bool { return h.place == PlaceUpload || h.user.flights.at(h.place) == 1 }
+
 // Finish lets the request go on and returns its answer. A gate lets all requests
 // of its user go at once; their answers wait for their own Finish.
 func (h *Held) Finish(ctx context.Context) Exchange {
