@@ -185,3 +185,11 @@ func (t *Target) feature(f control.Feature) error {
 	}
 	return nil
 }
+
+// Server is what the control server calls itself; empty without one.
+func (t *Target) Server() string {
+	if t.control == nil {
+		return ""
+	}
+	return t.control.server
+}

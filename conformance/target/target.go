@@ -290,14 +290,6 @@ func (t *Target) Plans() []string {
 // OutsideQuotas lists the paths that no quota applies to.
 func (t *Target) OutsideQuotas() []string { return slices.Clone(t.file.OutsideQuotas) }
 
-// Server is what the control server calls itself; empty without one.
-func (t *Target) Server() string {
-	if t.control == nil {
-		return ""
-	}
-	return t.control.server
-}
-
 // Has reports whether the target offers what a scenario needs.
 func (t *Target) Has(n contract.Need) bool {
 	can := t.control.has
