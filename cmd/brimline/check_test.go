@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reports/record"
@@ -35,7 +37,10 @@ func runCheck(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // fault's name makes it wrong.
 func checkSite(t *testing.T, name string) string {
 	t.Helper()
-	cfg := server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 1}
+	cfg := server.Config{
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 1,
+		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix(proxiesOnLoopback)}},
+	}
 	if name != "" {
 		f, err := fault.ByName(name)
 		require.NoError(t, err)
@@ -180,8 +185,8 @@ func TestCheckPlans(t *testing.T) {
 	code, stdout, stderr := runCheck(t, "--target", path, "--plan")
 	require.Equal(t, exitHolds, code, stderr)
 	require.Contains(t, stdout, "scenarios would be run")
-	for _, needs := range regexp.MustCompile(`not run: needs ([a-z, -]+)`).FindAllStringSubmatch(stdout, -1) {
-		require.Contains(t, []string{"page", "restart", "process", "metrics"}, strings.Split(needs[1], ",")[0], "of the rest it offers all there is")
+	for _, needs := range regexp.MustCompile(`not run: needs ([a-z0-9, -]+)`).FindAllStringSubmatch(stdout, -1) {
+		require.Contains(t, []string{"page", "restart", "process", "metrics", "http2"}, strings.Split(needs[1], ",")[0], "of the rest it offers all there is")
 	}
 
 	code, stdout, _ = runCheck(t, "--target", path, "--plan", "--clauses", "RATE-1")

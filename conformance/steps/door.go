@@ -2,44 +2,104 @@ package steps
 
 import (
 	"context"
-
-	"golang.org/x/sync/semaphore"
+	"sync"
 )
 
 // door lets scenarios in side by side, or one of them alone: one that empties the
 // pool of the address from which all are sent, where each key of the others that
 // is new needs something of it for a moment.
-type door struct{ room *semaphore.Weighted }
+type door struct {
+	mu      sync.Mutex
+	inside  int           // of those that came in side by side
+	taken   bool          // somebody is in alone
+	waiting int           // to be alone
+	changed chan struct{} // closed, and made anew, when any of it has
+}
 
-const wholeRoom = 1 << 20
+// The ways to be in.
+type stay int
 
-func newDoor() door { return door{semaphore.NewWeighted(wholeRoom)} }
+const (
+	out stay = iota
+	among
+	alone
+)
+
+func newDoor() *door { return &door{changed: make(chan struct{})} }
 
 // enter lets a scenario in that is not in yet.
-func (d door) enter(ctx context.Context, s *Scenario) error { return d.take(ctx, s, 1) }
-
-// alone lets a scenario in once all others are out, and none until it is.
-func (d door) alone(ctx context.Context, s *Scenario) error { return d.take(ctx, s, wholeRoom) }
-
-func (d door) take(ctx context.Context, s *Scenario, room int64) error {
-	if s.room > 0 {
+func (d *door) enter(ctx context.Context, s *Scenario) error {
+	if s.stay != out {
 		return nil
 	}
-	err := d.room.Acquire(ctx, room)
-	if err == nil {
-		s.room = room
+	return d.await(ctx, func() bool {
+		free := !d.taken && d.waiting == 0
+		if free {
+			d.inside++
+			s.stay = among
+		}
+		return free
+	})
+}
+
+// alone lets a scenario in once all others are out, and none until it is.
+func (d *door) alone(ctx context.Context, s *Scenario) error {
+	if s.stay != out {
+		return nil
 	}
+	d.change(func() { d.waiting++ })
+	err := d.await(ctx, func() bool {
+		free := !d.taken && d.inside == 0
+		if free {
+			d.taken = true
+			s.stay = alone
+		}
+		return free
+	})
+	d.change(func() { d.waiting-- })
 	return err
 }
 
-// leave lets a scenario out. What it took of the address that all share has come
-// back by then, so far as the first uses of others' keys need it.
-func (d door) leave(ctx context.Context, s *Scenario) error {
-	var err error
-	if t := s.suite.target; s.room == wholeRoom {
-		err = t.ReadyFor(ctx, t.OwnAddress(), t.Anonymous().Concurrency)
+// leave lets a scenario out. Where it was alone and none wants to be alone next,
+// what the first uses of others' keys need of the address has come back by then.
+func (d *door) leave(ctx context.Context, s *Scenario) (err error) {
+	switch s.stay {
+	case among:
+		d.change(func() { d.inside-- })
+	case alone:
+		d.mu.Lock()
+		more := d.waiting > 0
+		d.mu.Unlock()
+		if t := s.suite.target; !more {
+			err = t.ReadyFor(ctx, t.OwnAddress(), t.Anonymous().Concurrency)
+		}
+		d.change(func() { d.taken = false })
 	}
-	d.room.Release(s.room)
-	s.room = 0
+	s.stay = out
 	return err
+}
+
+func (d *door) change(what func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	what()
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// await asks again and again, each time something has changed.
+func (d *door) await(ctx context.Context, in func() bool) error {
+	for {
+		d.mu.Lock()
+		ok, changed := in(), d.changed
+		d.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

@@ -35,7 +35,7 @@ type Suite struct {
 	target   *target.Target
 	ids      *identities
 	users    *lending
-	door     door
+	door     *door
 	patterns map[string]*regexp.Regexp
 }
 
@@ -64,7 +64,7 @@ type Scenario struct {
 	page       string        // the billing page's source
 
 	at          *target.Address // where all requests come from; nil: from the address that all share
-	room        int64           // what the scenario takes of the suite's door
+	stay        stay            // whether the suite's door has let the scenario in
 	secrets     []string        // keys that were tried
 	validations int             // of one key, at once
 	attempts    []attempt       // to start a server
