@@ -239,6 +239,12 @@ func (s *Scenario) otherSpends(ctx context.Context) error {
 	return s.sends(func() ([]exchange, error) {
 		got, err := s.drain(ctx, s.other, s.Valid())
 		if err == nil && !slices.ContainsFunc(got, paid) {
+			if !s.other.Used() { // others have spent what was theirs
+				s.claim(s.other)
+				if err := s.verdict(); err != nil {
+					return got, err
+				}
+			}
 			err = fmt.Errorf("%w: user %s had nothing to spend", ErrInconclusive, s.other.ID)
 		}
 		return got, err
