@@ -160,6 +160,7 @@ func absurdTarget(t *testing.T, url string) *target.Target {
 			Invalid: &target.Operation{Method: http.MethodPost, Path: "/v1/invoice/calculate", Body: "{}"},
 		},
 		OutsideQuotas: []string{"/health"},
+		Can:           target.Can{Addresses: []string{"127.64.0.0/10"}},
 		Allowances:    map[string]target.Allowance{"small": {RequestsPerMinute: 600, Burst: 5, Concurrency: 2}, "large": {RequestsPerMinute: 1200, Burst: 20, Concurrency: 2}},
 	}}
 	for _, plan := range []string{"small", "large"} {

@@ -69,7 +69,7 @@ func (sc scene) early() Finding {
 // undue is the finding for a rate rejection though a whole token was there.
 func (sc scene) undue() Finding {
 	f := Finding{Field: "status", Expected: "no rate rejection", Ground: sc.allowance.held(sc.before), Got: statusAndCode(sc.answer),
-		Consequence: "the client gets less than its allowance"}
+		Consequence: "the client gets less than its allowance", Short: true}
 	switch {
 	case sc.changed():
 		f.Clause = sc.changeClause()
@@ -104,9 +104,9 @@ func (sc scene) alsoPromised(also ...string) []string {
 // the bucket cannot have. r is one of them.
 func (sc scene) level(r reading, after, claimed levels) Finding {
 	f := sc.wrong("", r.name, r.expected.String(), r.number, after)
-	f.Consequence = "the bucket holds less than it should"
+	f.Consequence, f.Short = "the bucket holds less than it should", true
 	if claimed.lo > after.hi {
-		f.Consequence = "the bucket holds more than it should"
+		f.Consequence, f.Short = "the bucket holds more than it should", false
 	}
 	var also []string
 	switch {

@@ -134,8 +134,11 @@ func (s *Scenario) tryAll(ctx context.Context, next func(n int) target.Request) 
 func (s *Scenario) emptyPool(ctx context.Context) error {
 	got, err := s.tryAll(ctx, func(int) target.Request { return s.wrongKey() })
 	s.got = got
-	if err != nil || len(got[len(got)-1].Findings) == 0 {
+	switch last := len(got) - 1; {
+	case err != nil || rateRejected(got[last]) && len(got[last].Findings) == 0:
 		return err
+	case len(got[last].Findings) == 0:
+		return fmt.Errorf("%w: the last attempt was answered with %s", ErrInconclusive, statusAndCode(got[last]))
 	}
 	// Of an address that nobody has used, others can have taken what is missing.
 	if s.clause.ID == "ANON-2" || s.clause.ID == "PROXY-2" {
@@ -156,7 +159,9 @@ func (s *Scenario) tryUntilRejected(ctx context.Context, what string) error {
 			return r
 		}
 	}
-	return s.sends(func() ([]exchange, error) { return s.tryAll(ctx, next) })
+	err := s.sends(func() ([]exchange, error) { return s.tryAll(ctx, next) })
+	s.tries = s.got
+	return err
 }
 
 func (s *Scenario) tryOnce(ctx context.Context, mark bool) error {

@@ -13,21 +13,24 @@ import (
 )
 
 // claimPool is claim for the pool of attempts.
-func (s *Scenario) claimPool() error {
+func (s *Scenario) claimPool() error { return s.claimAttempts(func(found) bool { return true }) }
+
+func (s *Scenario) claimAttempts(which func(found) bool) error {
 	for i := s.mark; i < len(s.found); i++ {
-		if f := &s.found[i]; f.Clause == "ANON-1" {
+		if f := &s.found[i]; f.Clause == "ANON-1" && which(*f) {
 			f.Clause = s.clause.ID
 		}
 	}
 	return s.verdict()
 }
 
+// burstOfAttempts is for a pool that something may have taken from: a rejection
+// too early is that something's doing, one too late is not.
 func (s *Scenario) burstOfAttempts() error {
-	if err := s.claimPool(); err != nil {
+	if err := s.claimAttempts(func(f found) bool { return f.status == http.StatusTooManyRequests }); err != nil {
 		return err
 	}
-	last := s.answer()
-	if last.Status != http.StatusTooManyRequests {
+	if last := s.answer(); !rateRejected(last) {
 		return fmt.Errorf("%w: the last attempt was answered with %s", ErrInconclusive, statusAndCode(last))
 	}
 	return nil
@@ -51,6 +54,9 @@ func (s *Scenario) wasWithoutPlace() error {
 }
 
 func (s *Scenario) wasAuthenticated() error {
+	if last := len(s.tries) - 1; last >= 0 && !rateRejected(s.tries[last]) {
+		return fmt.Errorf("%w: the address's pool did not empty: the last attempt was answered with %s", ErrInconclusive, statusAndCode(s.tries[last]))
+	}
 	if e := s.answer(); untouched(e) || e.Answer.Limit.State == contract.Absent {
 		return s.broken(e, "status", "an answer that tells of the user's bucket", statusAndCode(e))
 	}
@@ -64,7 +70,7 @@ func (s *Scenario) wasHeldToThePool() error {
 	if err := s.claimPool(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(s.got, func(e exchange) bool { return e.Status == http.StatusTooManyRequests }) {
+	if !slices.ContainsFunc(s.got, rateRejected) {
 		return fmt.Errorf("%w: attempts come back faster than an empty pool can be asked", ErrInconclusive)
 	}
 	return nil

@@ -37,6 +37,7 @@ func TestDoor(t *testing.T) {
 				go visit(d.enter, &besides)
 			}
 		}
+		synctest.Wait() // somebody is in
 		var s Scenario
 		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()

@@ -18,6 +18,8 @@ type found struct {
 	record.Finding
 	who    *subject
 	bucket bool // the bucket is not where it has to be, by an admission, a rejection or headers that agree
+	short  bool // it gives less than it should
+	status int  // of the answer
 }
 
 // note adds what the oracle or a check found in an exchange.
@@ -32,6 +34,8 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 				},
 				who:    e.who,
 				bucket: ofBucket(f.Clause),
+				short:  f.Short,
+				status: e.Status,
 			})
 		}
 	}
@@ -83,13 +87,14 @@ func ofBucket(clause string) bool {
 // claim says that u's bucket not being where it has to be is a breach of the
 // rule's own clause: what the scenario has done since its Givens is what this
 // clause is about. The oracle, which knows nothing of that, can only guess. What
-// a rejection costs shows at the rejection itself, though, and what only lacks
-// tokens that were to come back is the refill's matter, unless the rule is about
-// rates.
+// a rejection costs shows at the rejection itself, though, and a bucket that only
+// lacks what was to come back is the refill's matter, unless the rule is about
+// rates. Of a user who was used before that can be all of it.
 func (s *Scenario) claim(u *subject) {
 	for i := s.mark; i < len(s.found); i++ {
 		f := &s.found[i]
-		if f.bucket && f.who == u && f.Clause != "RATE-8" && (f.Clause != "RATE-2" || s.ownsRefill()) {
+		refill := f.short && (f.Clause == "RATE-2" || u.Used()) && !s.ownsRefill()
+		if f.bucket && f.who == u && f.Clause != "RATE-8" && !refill {
 			f.Clause = s.clause.ID
 		}
 	}
