@@ -38,7 +38,9 @@ func seen() []string {
 		"PERMIT-1", "PERMIT-2", "PERMIT-3", "PERMIT-4", "PERMIT-5", "PERMIT-6", "PERMIT-7", "PERMIT-8",
 		"CHG-1", "CHG-2", "CHG-3", "CHG-4", "LOG-1", "LOG-3", "LOG-4", "LOG-7", "LOG-8",
 		"PLAN-2", "PLAN-3", "OVR-1", "OVR-2", "OVR-3", "OVR-4", "OVR-5", "OVR-6", "OVR-7", "OVR-8",
-		"CFG-1", "CFG-2", "CFG-3", "CFG-4", "CFG-5", "BILL-1", "RESTART-1", "RESTART-2", "GUARD-1", "GUARD-2", "ANON-8", "METRIC-1", "METRIC-2",
+		"CFG-1", "CFG-2", "CFG-3", "CFG-4", "CFG-5", "BILL-1", "RESTART-1", "RESTART-2", "GUARD-1", "GUARD-2", "METRIC-1", "METRIC-2",
+		"ANON-1", "ANON-2", "ANON-3", "ANON-4", "ANON-5", "ANON-6", "ANON-7", "ANON-8", "LOG-2",
+		"PROXY-1", "PROXY-2", "PROXY-3", "PROXY-4", "PROXY-5",
 	}
 }
 

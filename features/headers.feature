@@ -80,6 +80,12 @@ Feature: Headers
       When they are rejected at odd moments until the next token is due
       Then Retry-After was always the seconds until the next token
 
+    @needs-clock
+    Scenario: a date that is set back makes nobody wait longer
+      Given an emptied user on the slowest plan
+      When they are rejected while the date is an hour behind
+      Then Retry-After is what it would have been
+
   @HDR-6 @MUST
   Rule: Waiting Retry-After seconds is enough
 

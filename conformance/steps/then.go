@@ -35,6 +35,7 @@ func (s *Scenario) thens() []sentence {
 		{then, `^(RateLimit-Limit) was the burst$`, s.headerWasRight},
 		{then, `^(RateLimit-Remaining) was always the whole tokens left$`, s.headerMoved},
 		{then, `^(RateLimit-Reset) was always the seconds until the bucket is full$`, s.headerMoved},
+		{then, `^(Retry-After) is what it would have been$`, s.headerIsUnmoved},
 		{then, `^(Retry-After) was always the seconds until the next token$`, s.headerWasRight},
 		{then, `^the answer says Retry-After: 1$`, s.saysRetryAfterOne},
 		{then, `^the answer forbids caches to store it$`, s.forbidsCaches},

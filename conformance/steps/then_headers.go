@@ -53,6 +53,17 @@ func (s *Scenario) headersDescribeBucket() error {
 	return s.verdict()
 }
 
+// headerIsUnmoved makes a header that is wrong since the Givens were done a breach
+// of the rule's clause, whatever else would explain it: nothing else happened.
+func (s *Scenario) headerIsUnmoved(name string) error {
+	for i := s.mark; i < len(s.found); i++ {
+		if f := &s.found[i]; f.Field == name {
+			f.Clause = s.clause.ID
+		}
+	}
+	return s.headerWasRight(name)
+}
+
 // headerWasRight relies on the oracle, which has judged each value that can be
 // read; it makes sure that each answer that should carry one does.
 func (s *Scenario) headerWasRight(name string) error {

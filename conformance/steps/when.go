@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -40,6 +41,7 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they are rejected a dozen times$`, func(ctx context.Context) error { return s.hammer(ctx, 12) }},
 		{when, `^they are rejected more often than their cap is large$`, func(ctx context.Context) error { return s.hammer(ctx, s.user().Bucket.Allowance().Concurrency+2) }},
 		{when, `^they are rejected at odd moments until the next token is due$`, s.rejectedAtOddMoments},
+		{when, `^they are rejected while the date is an hour behind$`, s.rejectedInThePast},
 		{when, `^they wait for two tokens$`, s.waitForTwo},
 		{when, `^they wait as long as (Retry-After|RateLimit-Reset) says$`, func(ctx context.Context, header string) error { return s.obey(ctx, s.answer(), header) }},
 		{when, `^they wait as long as the first Retry-After said$`, func(ctx context.Context) error { return s.obey(ctx, s.got[0], contract.HeaderRetryAfter) }},
@@ -221,6 +223,16 @@ func (s *Scenario) oddly(ctx context.Context, u *subject, n int64) (got []exchan
 		got = append(got, e)
 	}
 	return got, nil
+}
+
+// rejectedInThePast sets the date back, which the timeline of limits must not
+// follow, for one rejection.
+func (s *Scenario) rejectedInThePast(ctx context.Context) error {
+	if err := s.Advance(ctx, -time.Hour); err != nil {
+		return setup(err)
+	}
+	err := s.hammer(ctx, 1)
+	return errors.Join(err, asSetup(s.Advance(context.WithoutCancel(ctx), time.Hour)))
 }
 
 func (s *Scenario) spendHalf(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/reference/admission"
 	"github.com/invoicespec/brimline/reference/bucket"
 	"github.com/invoicespec/brimline/reference/httpapi"
 	"github.com/invoicespec/brimline/reference/limiter"
@@ -63,6 +64,21 @@ func fieldFaults() []Fault {
 		{"retry-after-60", "HDR-5", "Retry-After is always 60", answers(onRate, with(retryAfter, "60"))},
 		{"retry-after-plus-one", "HDR-5", "Retry-After is one second too long",
 			answers(onRate, number(retryAfter, func(d *limiter.Decision) int64 { return ceil(d.ToToken, second) + 1 }))},
+		{"clock-back-retry-after", "HDR-5", "while the date is set back, Retry-After is longer by as much", func(p *wiring.Parts) {
+			var mu sync.Mutex
+			var latest time.Time
+			answers(onDecision, func(x *httpapi.Exchange, a *httpapi.Answer) {
+				mu.Lock()
+				defer mu.Unlock()
+				now := p.Clock.Now()
+				if now.After(latest) {
+					latest = now
+				}
+				if behind := latest.Sub(now); behind > 0 && x.Decision.Outcome == admission.RateRejected {
+					a.Header.Set(retryAfter, strconv.FormatInt(max(1, ceil(x.Decision.ToToken, second))+int64(behind/time.Second), 10))
+				}
+			})(p)
+		}},
 		{"retry-after-is-reset", "HDR-5", "Retry-After is the time to a full bucket",
 			answers(onRate, number(retryAfter, func(d *limiter.Decision) int64 { return ceil(d.ToFull, second) }))},
 

@@ -56,7 +56,11 @@ func fieldTrials() map[string]trial {
 		}), "a wait", "a date"},
 		"reset-fixed-60": {rested(reset, valid, valid), "6, 12", "60, 60"},
 
-		"no-retry-after":       {emptyBucket(retryAfter), "429 6", "429 -"},
+		"no-retry-after": {emptyBucket(retryAfter), "429 6", "429 -"},
+		"clock-back-retry-after": {of("free", func(u *user) string {
+			u.spends(10).advance(-time.Hour)
+			return u.asks(valid).show(retryAfter)
+		}), "6", "3606"},
 		"retry-after-floor":    {nearly(5*time.Second+time.Millisecond, retryAfter), "1", "0"},
 		"retry-after-zero":     {emptyBucket(retryAfter), "429 6", "429 0"},
 		"retry-after-const-1":  {emptyBucket(retryAfter), "429 6", "429 1"},

@@ -76,7 +76,8 @@ func TestSimultaneousRequests(t *testing.T) {
 	require.Len(t, audit.Entries, n)
 	require.EqualValues(t, ok, audit.Charges)
 	require.EqualValues(t, ok, audit.EngineCalls)
-	require.EqualValues(t, n, audit.KeyLookups)
+	require.LessOrEqual(t, audit.KeyLookups, int64(n))
+	require.GreaterOrEqual(t, audit.KeyLookups, int64(2), "first uses of a key at once share a lookup, and there are two keys")
 	orders := map[uint64]bool{}
 	for id := range ids {
 		orders[f.logged(id).Decision.Order] = true
