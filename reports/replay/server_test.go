@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/reference/anonymous"
+	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
@@ -80,10 +82,14 @@ func post(t *testing.T, url, secret, body string) (status int) {
 // out as recorded, and the log holds what the clients saw.
 func TestServersOwnLogAgrees(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "api.jsonl")
+	// Nobody's key is refused for the wrong ones that come from the same address.
+	roomy, err := policy.NewAllowance(1_000_000, 1_000_000, 100_000)
+	require.NoError(t, err)
 	var sent, known, refused int64
 	for range 2 {
 		s, err := server.Open(t.Context(), server.Config{
 			Listen: "127.0.0.1:0", Clock: control.ClockReal, Users: 2, APILog: path, Logger: slog.New(slog.DiscardHandler),
+			Anonymous: anonymous.Config{Allowance: roomy},
 		})
 		require.NoError(t, err)
 		n, k, r := storm(t, s, 40)
