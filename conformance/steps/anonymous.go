@@ -140,8 +140,7 @@ func (s *Scenario) emptyPool(ctx context.Context) error {
 	case len(got[last].Findings) == 0:
 		return fmt.Errorf("%w: the last attempt was answered with %s", ErrInconclusive, statusAndCode(got[last]))
 	}
-	// Of an address that nobody has used, others can have taken what is missing.
-	if s.clause.ID == "ANON-2" || s.clause.ID == "PROXY-2" {
+	if s.ownsSeparation() {
 		s.claimPool()
 	}
 	return fmt.Errorf("%w: the address's pool did not empty as it should", ErrBroken)
@@ -225,7 +224,12 @@ func (s *Scenario) aNewUser(ctx context.Context, keys int) error {
 		return err
 	}
 	together := s.Anonymous().Concurrency + fewAttempts
-	u, err := s.lease(ctx, all.roomy(func(p plan) int64 { return together + max(0, together-p.Concurrency)*p.Burst }).name, keys)
+	u, err := s.lease(ctx, all.roomy(func(p plan) int64 {
+		if p.Concurrency < together {
+			return p.Burst + 1 // more than it has: its cap is too small
+		}
+		return together
+	}).name, keys)
 	if err == nil && u.Used() {
 		return fmt.Errorf("%w: %w: users whose keys nobody has used", ErrSetup, target.ErrUnsupported)
 	}
@@ -268,16 +272,12 @@ func (s *Scenario) holdValidations(ctx context.Context) error {
 
 func (s *Scenario) letGo(ctx context.Context) error {
 	s.user().held = nil
-	return s.sends(func() (got []exchange, err error) {
+	return s.sends(func() ([]exchange, error) {
 		all, err := s.LetGo(ctx, s.user().User)
-		for _, x := range all {
-			e, err := s.take(exchange{Exchange: x})
-			if err != nil {
-				return got, err
-			}
-			got = append(got, e)
+		if err != nil {
+			return nil, setup(err)
 		}
-		return got, asSetup(err)
+		return s.takeAll(all)
 	})
 }
 
@@ -327,25 +327,12 @@ func (s *Scenario) firstUsesAtOnce(ctx context.Context) error {
 			return nil, asSetup(err)
 		}
 		s.validations = validations
-		var got []exchange
-		for _, x := range all {
-			e, err := s.take(exchange{Exchange: x})
-			if err != nil {
-				return got, err
-			}
-			got = append(got, e)
-		}
-		return got, nil
+		return s.takeAll(all)
 	})
 }
 
 func (s *Scenario) tryWithID(ctx context.Context) error {
-	r := s.wrongKey()
-	r.Header = r.Header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
-	}
-	r.Header[contract.HeaderRequestID] = []string{ownID}
+	r := s.with(http.Header{contract.HeaderRequestID: {ownID}})
 	return s.sends(func() ([]exchange, error) {
 		e, err := s.attempt(ctx, r)
 		return []exchange{e}, err

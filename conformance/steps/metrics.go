@@ -196,7 +196,7 @@ func (s *Scenario) due(l labels) (n float64) {
 // shows only a moment later counts as well.
 func (s *Scenario) risen(ctx context.Context, name string, want []labels, due func(labels) float64) error {
 	var wrong func() error
-	for _, pause := range append(glances(), 0) {
+	for _, until := range append(glances(), 0) {
 		now, err := s.metricsPage(ctx)
 		if err != nil {
 			return err
@@ -214,8 +214,8 @@ func (s *Scenario) risen(ctx context.Context, name string, want []labels, due fu
 		if wrong == nil {
 			return s.verdict()
 		}
-		if err := pauseFor(ctx, pause); err != nil {
-			return asInconclusive(err)
+		if err := pause(ctx, until); err != nil {
+			return err
 		}
 	}
 	return wrong()
@@ -226,17 +226,6 @@ func (s *Scenario) risen(ctx context.Context, name string, want []labels, due fu
 func glances() []time.Duration {
 	const ms = time.Millisecond
 	return []time.Duration{2 * ms, 10 * ms, 50 * ms, 200 * ms, 700 * ms}
-}
-
-func pauseFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // planRate is what the label of a user's decisions says.

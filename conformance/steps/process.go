@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -178,16 +179,11 @@ const quick = 1200
 // guess sends a wrong key, as somebody at an address says a proxy; empty: as
 // ourselves.
 func (s *Scenario) guess(ctx context.Context, client string) (exchange, error) {
-	r := s.Valid()
-	r.Authorization = []string{s.Credential("no-key-of-anybody")}
+	lines := http.Header{}
 	if client != "" {
-		r.Header = r.Header.Clone()
-		if r.Header == nil {
-			r.Header = map[string][]string{}
-		}
-		r.Header.Set(target.XForwardedFor, client) // believed by default
+		lines.Set(target.XForwardedFor, client) // believed by default
 	}
-	e, err := s.take(exchange{Exchange: s.SendApart(ctx, nil, r)})
+	e, err := s.take(exchange{Exchange: s.SendApart(ctx, nil, s.with(lines))})
 	if err == nil && !letThrough(e) && !rateRejected(e) {
 		err = fmt.Errorf("%w: a wrong key was answered with %s", ErrInconclusive, statusAndCode(e))
 	}

@@ -137,21 +137,15 @@ func (s *Scenario) tryForClient(ctx context.Context, spelling string) error {
 }
 
 func (s *Scenario) tryForOthers(ctx context.Context, spelling string) error {
-	first := s.at.Addr.String()
 	return s.tryEach(ctx, fewAttempts, func(n int) (target.Request, error) {
 		a, err := s.NewClient(s.at.Addr.Is6())
 		if err != nil {
 			return target.Request{}, setup(err)
 		}
-		lines := http.Header{s.ProxyHeader(): {target.Named(s.ProxyHeader(), first, a.Addr.String())}}
-		if spelling != "that client before them" {
-			if lines, err = s.spelledClient(spelling, a.Addr, n); err != nil {
-				return target.Request{}, err
-			}
-		}
+		lines, err := s.spelledClient(spelling, a.Addr, n)
 		r := s.with(lines)
 		r.From = a
-		return r, nil
+		return r, err
 	})
 }
 
@@ -180,9 +174,12 @@ func (s *Scenario) tryForOtherPrefixes(ctx context.Context) error {
 func (s *Scenario) tryNamingNobody(ctx context.Context) error {
 	header := s.ProxyHeader()
 	others := http.Header{}
-	all := []http.Header{nil, others, {header: {target.Named(header, "unknown")}}, {header: {target.Named(header, s.at.Addr.String())}}, {header: {", ,"}}}
-	if hop, ok := s.AnotherProxy(); ok {
-		all = append(all, http.Header{header: {target.Named(header, hop.String(), s.at.Addr.String())}})
+	all := []http.Header{nil, others, {header: {target.Named(header, "unknown")}}, {header: {target.Named(header, s.at.Addr.String())}}}
+	if header != target.XRealIP {
+		all = append(all, http.Header{header: {", ,"}})
+		if hop, ok := s.AnotherProxy(); ok {
+			all = append(all, http.Header{header: {target.Named(header, hop.String(), s.at.Addr.String())}})
+		}
 	}
 	return s.tryEach(ctx, len(all), func(n int) (target.Request, error) {
 		for _, h := range beside(header) {
@@ -208,7 +205,12 @@ func beside(header string) []string {
 func (s *Scenario) spelledClient(spelling string, client netip.Addr, n int) (http.Header, error) {
 	header, c := s.ProxyHeader(), client.String()
 	line := func(entries ...string) string { return target.Named(header, entries...) }
-	lines := func(all ...string) (http.Header, error) { return http.Header{header: all}, nil }
+	lines := func(all ...string) (http.Header, error) {
+		if isList(all) && header == target.XRealIP {
+			return nil, fmt.Errorf("%w: %w: %s names one address", ErrSetup, target.ErrUnsupported, header)
+		}
+		return http.Header{header: all}, nil
+	}
 	hop, hops := s.AnotherProxy()
 	if strings.Contains(spelling, "hop") && !hops {
 		return nil, fmt.Errorf("%w: %w: a second trusted address", ErrSetup, target.ErrUnsupported)
@@ -218,6 +220,8 @@ func (s *Scenario) spelledClient(spelling string, client netip.Addr, n int) (htt
 		return lines(line(c))
 	case "a trusted hop behind it":
 		return lines(line(c, hop.String()))
+	case "that client before them":
+		return lines(line(s.at.Addr.String(), c))
 	case "a forged entry before it":
 		return lines(line(stranger(n), c))
 	case "a line of its own":
@@ -249,6 +253,9 @@ func (s *Scenario) spelledClient(spelling string, client netip.Addr, n int) (htt
 	}
 	return nil, fmt.Errorf("there is no spelling %q", spelling)
 }
+
+// isList reports whether header lines are more than one entry.
+func isList(lines []string) bool { return len(lines) > 1 || strings.Contains(lines[0], ",") }
 
 // hadItsOwn is for first attempts of addresses that nobody has tried anything
 // from, while another one has nothing left.

@@ -117,6 +117,12 @@ func (s *Scenario) Close(ctx context.Context) error {
 // user is whom a sentence speaks of where it speaks of one.
 func (s *Scenario) user() *subject { return s.they[0] }
 
+// ownsSeparation reports whether the rule is about what others must not take: of
+// somebody new it is a breach that anything is missing.
+func (s *Scenario) ownsSeparation() bool {
+	return slices.Contains([]string{"POOL-3", "ANON-2", "PROXY-2"}, s.clause.ID)
+}
+
 // send sends one request of u and takes in what the answer shows.
 func (s *Scenario) send(ctx context.Context, u *subject, r target.Request) (exchange, error) {
 	e, err := s.take(exchange{Exchange: s.Send(ctx, u.User, r), who: u})
@@ -134,7 +140,7 @@ func (s *Scenario) wasRested(u *subject, e exchange) error {
 	u.rested = false
 	off := slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return ofBucket(f.Clause) })
 	refused := rateRejected(e) && e.decidedWrongly()
-	if s.begun || s.ownsFirst() || !off || !u.Used() && (!refused || s.clause.ID == "POOL-3") {
+	if s.begun || s.ownsFirst() || !off || !u.Used() && (!refused || s.ownsSeparation()) {
 		return nil
 	}
 	return fmt.Errorf("%w: user %s does not hold the tokens that should be there to begin with", ErrBroken, u.ID)
@@ -167,6 +173,18 @@ func (s *Scenario) take(e exchange) (exchange, error) {
 		e.who.served = true
 	}
 	return e, nil
+}
+
+// takeAll is take for several answers of nobody's bucket.
+func (s *Scenario) takeAll(all []target.Exchange) (got []exchange, err error) {
+	for _, x := range all {
+		e, err := s.take(exchange{Exchange: x})
+		if err != nil {
+			return got, err
+		}
+		got = append(got, e)
+	}
+	return got, nil
 }
 
 // answer is the latest answer.
