@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -136,18 +135,27 @@ func (r reference) open(t testing.TB) *target.Target {
 	return tgt
 }
 
-// requireKept asks that nothing is held against a correct server.
+// requireKept asks that nothing is held against a correct server. Where the clock
+// is real, a machine may be too busy to ask what some scenarios ask: their verdict
+// says so, and it may not be more than a few.
 func requireKept(t *testing.T, c record.Conformance) {
 	t.Helper()
+	var passed, unanswered int
 	for _, cl := range c.Clauses {
 		for _, s := range cl.Scenarios {
-			// A machine too busy to empty the bucket of a large plan is no server that errs.
-			slow := s.Verdict == record.Inconclusive && strings.HasPrefix(s.Reason, "none of ") && strings.HasSuffix(s.Reason, "was rejected for the rate")
-			if s.Verdict != record.Pass && s.Verdict != record.NotRun && !slow {
+			switch s.Verdict {
+			case record.Pass:
+				passed++
+			case record.NotRun:
+			case record.Inconclusive:
+				unanswered++
+				t.Logf("%s %s (%s): %s", cl.ID, s.Name, s.At, s.Reason)
+			default:
 				t.Errorf("%s %s (%s): %s %s %+v", cl.ID, s.Name, s.At, s.Verdict, s.Reason, s.Findings)
 			}
 		}
 	}
+	require.Less(t, 10*unanswered, passed, "scenarios that were not answered, of those that passed")
 }
 
 func TestReferenceKeepsTheContractOnAFrozenClock(t *testing.T) {

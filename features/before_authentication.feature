@@ -64,7 +64,7 @@ Feature: Before authentication
 
     Scenario: for the rate
       Given an emptied address
-      When somebody tries a wrong key from there
+      When somebody tries wrong keys from there until the first rejection
       Then the rejection is generic
 
     @needs-hold-auth @needs-policy
@@ -78,7 +78,7 @@ Feature: Before authentication
     @needs-audit
     Scenario: nothing is done for it
       Given an emptied address
-      When somebody tries a wrong key from there
+      When somebody tries wrong keys from there until the first rejection
       Then no work was done for it, and nothing was charged
 
   @ANON-5 @MUST
@@ -110,7 +110,7 @@ Feature: Before authentication
 
     Scenario: at an empty pool
       Given an emptied address
-      When somebody tries a wrong key from there
+      When somebody tries wrong keys from there until the first rejection
       Then nothing was looked up for it
 
   @ANON-7 @DECIDED
@@ -135,9 +135,9 @@ Feature: Before authentication
     @needs-policy
     Scenario: a key that nobody knows yet does not
       Given an emptied address
-      And a new user
-      When they try a valid request
-      Then it was held to that pool
+      And a new user with a few keys
+      When they try each of their keys on that emptied address
+      Then one of them was held to that pool
 
     @needs-hold-auth @needs-audit @needs-policy
     Scenario: simultaneous first uses of one key are validated once
@@ -151,5 +151,5 @@ Feature: Before authentication
 
     Scenario: at an empty pool
       Given an emptied address
-      When somebody tries a wrong key with a marked body from there
+      When somebody tries wrong keys with a marked body from there until the first rejection
       Then it left one log entry marked rejected, that holds neither key nor body

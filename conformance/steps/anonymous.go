@@ -22,9 +22,10 @@ func (s *Scenario) addresses() []sentence {
 			return s.aNewUser(ctx, int(s.Anonymous().Concurrency)+1)
 		}},
 		{given, `^a new user$`, func(ctx context.Context) error { return s.aNewUser(ctx, 1) }},
+		{given, `^a new user with a few keys$`, func(ctx context.Context) error { return s.aNewUser(ctx, fewAttempts) }},
 		{given, `^more users than the address has attempts$`, s.manyUsers},
-		{when, `^somebody tries (wrong keys|credentials in any way) from there until the first rejection$`, s.tryUntilRejected},
-		{when, `^somebody tries a wrong key( with a marked body)? from there$`, func(ctx context.Context, marked string) error { return s.tryOnce(ctx, marked != "") }},
+		{when, `^somebody tries (wrong keys|wrong keys with a marked body|credentials in any way) from there until the first rejection$`, s.tryUntilRejected},
+		{when, `^somebody tries a wrong key from there$`, s.tryOnce},
 		{when, `^somebody tries wrong keys from other addresses$`, s.tryFromOthers},
 		{when, `^somebody waits for two attempts$`, s.waitForAttempts},
 		{when, `^somebody asks every route outside the quotas from there$`, s.askOutsideFromThere},
@@ -32,7 +33,7 @@ func (s *Scenario) addresses() []sentence {
 		{when, `^what is held is let go$`, s.letGo},
 		{when, `^they send a valid request with the key that is left$`, s.tryKeyThatIsLeft},
 		{when, `^each of them sends a valid request$`, func(ctx context.Context) error { return s.theySend(ctx, kindValid, 1) }},
-		{when, `^they try a valid request$`, s.tryNewKey},
+		{when, `^they try each of their keys on that emptied address$`, s.tryNewKeys},
 		{when, `^they start more first uses of one key at once than the address has places$`, s.firstUsesAtOnce},
 		{when, `^an attempt comes from there with a request id of its own$`, s.tryWithID},
 		{then, `^the address's burst was let through, and no more$`, s.burstOfAttempts},
@@ -43,7 +44,7 @@ func (s *Scenario) addresses() []sentence {
 		{then, `^the rejection is generic$`, s.isGeneric},
 		{then, `^no work was done for it, and nothing was charged$`, s.didNothing},
 		{then, `^nothing was looked up for it$`, s.lookedNothingUp},
-		{then, `^it was held to that pool$`, s.wasHeldToThePool},
+		{then, `^one of them was held to that pool$`, s.wasHeldToThePool},
 		{then, `^all were authenticated by one validation$`, s.validatedOnce},
 		{then, `^it left one log entry marked rejected, that holds neither key nor body$`, s.leftACleanEntry},
 		{then, `^(the log entry holds that id, and|neither the log entry nor) the answer (?:another|holds that id)$`, s.idIsLogged},
@@ -79,10 +80,11 @@ func (s *Scenario) Valid() target.Request {
 	return r
 }
 
-// wrongKey is a valid request with a key that nobody has.
+// wrongKey is a valid request with a key that nobody has, and that no log may
+// hold.
 func (s *Scenario) wrongKey() target.Request {
-	r := s.Valid()
-	r.Authorization = []string{s.Credential(s.WrongKey())}
+	r, key := s.Valid(), s.WrongKey()
+	r.Authorization, s.secrets = []string{s.Credential(key)}, append(s.secrets, key)
 	return r
 }
 
@@ -148,7 +150,14 @@ func (s *Scenario) emptyPool(ctx context.Context) error {
 
 func (s *Scenario) tryUntilRejected(ctx context.Context, what string) error {
 	next := func(int) target.Request { return s.wrongKey() }
-	if what != "wrong keys" {
+	switch what {
+	case "wrong keys with a marked body":
+		next = func(int) target.Request {
+			r := s.wrongKey()
+			r.Body = marked()
+			return r
+		}
+	case "credentials in any way":
 		ways := [][]string{{}, {s.Credential("")}, {s.Credential("unknown")}, {"Basic eDp5"}, {s.Credential("a"), s.Credential("b")}}
 		next = func(n int) target.Request {
 			r := s.wrongKey()
@@ -163,14 +172,9 @@ func (s *Scenario) tryUntilRejected(ctx context.Context, what string) error {
 	return err
 }
 
-func (s *Scenario) tryOnce(ctx context.Context, mark bool) error {
-	r, key := s.wrongKey(), s.WrongKey()
-	r.Authorization, s.secrets = []string{s.Credential(key)}, []string{key}
-	if mark {
-		r.Body = marked()
-	}
+func (s *Scenario) tryOnce(ctx context.Context) error {
 	return s.sends(func() ([]exchange, error) {
-		e, err := s.try(ctx, r)
+		e, err := s.try(ctx, s.wrongKey())
 		return []exchange{e}, err
 	})
 }
@@ -301,12 +305,26 @@ func (s *Scenario) tryKeyThatIsLeft(ctx context.Context) error {
 	})
 }
 
-func (s *Scenario) tryNewKey(ctx context.Context) error {
-	return s.sends(func() ([]exchange, error) {
-		r := s.Valid()
-		r.Authorization = []string{s.Credential(s.user().Secret(0).Reveal())}
-		e, err := s.try(ctx, r)
-		return []exchange{e}, err
+// tryNewKeys tries keys that nobody has used until one is refused. An attempt may
+// come back between the last wrong key and a good one, and lets that one in: the
+// next good key finds the pool emptied again.
+func (s *Scenario) tryNewKeys(ctx context.Context) error {
+	return s.sends(func() (got []exchange, err error) {
+		for key := range fewAttempts {
+			if key > 0 {
+				if err := s.emptyPool(ctx); err != nil {
+					return got, err
+				}
+			}
+			r := s.Valid()
+			r.Authorization = []string{s.Credential(s.user().Secret(key).Reveal())}
+			e, err := s.try(ctx, r)
+			got = append(got, e)
+			if err != nil || rateRejected(e) || len(e.Findings) > 0 {
+				return got, err
+			}
+		}
+		return got, nil
 	})
 }
 

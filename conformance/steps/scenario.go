@@ -65,7 +65,7 @@ type Scenario struct {
 
 	at          *target.Address // where all requests come from; nil: from the address that all share
 	stay        stay            // whether the suite's door has let the scenario in
-	secrets     []string        // keys that were tried
+	secrets     []string        // wrong keys that were tried
 	tries       []exchange      // the latest attempts that were to empty a pool
 	validations int             // of one key, at once
 	attempts    []attempt       // to start a server
