@@ -18,7 +18,8 @@ import (
 // everything is a target that offers all there is.
 type everything struct{}
 
-func (everything) Has(contract.Need) bool { return true }
+func (everything) Has(contract.Need) bool      { return true }
+func (everything) Untrue(contract.Need) string { return "" }
 func (everything) Plans() []string {
 	return []string{"free", "starter", "plus", "pro", "enterprise", "custom"}
 }

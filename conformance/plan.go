@@ -11,6 +11,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // ErrSelection is a selection of clauses that is none: an unknown id, or
@@ -20,7 +21,8 @@ var ErrSelection = errors.New("nothing to run")
 // Reach is what a plan asks of a target.
 type Reach interface {
 	Has(contract.Need) bool
-	Plans() []string // on which there are users
+	Untrue(contract.Need) string // why what is declared for a need was found not to be so; empty: it was not
+	Plans() []string             // on which there are users
 	Allowance(plan string) (oracle.Allowance, bool)
 }
 
@@ -39,6 +41,7 @@ type Planned struct {
 	Needs   []contract.Need `json:"needs"`
 	Steps   []string        `json:"steps"`
 	NotRun  string          `json:"not_run,omitempty"` // why it will not be run; empty: it will
+	Untrue  bool            `json:"untrue,omitempty"`  // it will not be run for what the target declares and has not
 
 	plan  string   // the plan that its row names; empty: none, or every other
 	rows  []string // the plans that the rows of its outline name; nil: it has none
@@ -72,6 +75,7 @@ func NewPlan(reach Reach, features fs.FS, clauses []string) (Plan, error) {
 		}
 		s.lacks = s.outOfReach(reach)
 		s.NotRun = s.obstacle(clauses)
+		s.Untrue = s.NotRun == s.lacks && s.misled(reach)
 		p.Scenarios = append(p.Scenarios, s)
 	}
 	if len(p.Running()) == 0 {
@@ -112,11 +116,18 @@ func (s Planned) obstacle(clauses []string) string {
 
 // outOfReach says what the target lacks for a scenario; empty: nothing.
 func (s Planned) outOfReach(reach Reach) string {
-	var missing []string
+	var missing, untrue []string
 	for _, n := range s.Needs {
-		if !reach.Has(n) {
-			missing = append(missing, string(n))
+		if reach.Has(n) {
+			continue
 		}
+		missing = append(missing, string(n))
+		if why := reach.Untrue(n); why != "" && !slices.Contains(untrue, why) {
+			untrue = append(untrue, why)
+		}
+	}
+	if s.misled(reach) {
+		return target.ErrUntrue.Error() + ": " + strings.Join(untrue, "; ")
 	}
 	if len(missing) > 0 {
 		return "needs " + strings.Join(missing, ", ")
@@ -125,6 +136,21 @@ func (s Planned) outOfReach(reach Reach) string {
 		return fmt.Sprintf("there is no user on plan %s", s.plan)
 	}
 	return ""
+}
+
+// misled reports whether the scenario would be run if all that the target
+// declares were so.
+func (s Planned) misled(reach Reach) bool {
+	found := false
+	for _, n := range s.Needs {
+		if !reach.Has(n) {
+			if reach.Untrue(n) == "" {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
 }
 
 // applies reports whether the plan of an outline's row exists. A row of a plan

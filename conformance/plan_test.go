@@ -19,10 +19,19 @@ type offer struct {
 	needs []contract.Need
 	plans []string
 	more  []string
+
+	untrue []contract.Need // declared, and not so
 }
 
 func (o offer) Has(n contract.Need) bool { return slices.Contains(o.needs, n) }
 func (o offer) Plans() []string          { return o.plans }
+func (o offer) Untrue(n contract.Need) string {
+	if slices.Contains(o.untrue, n) {
+		return "can." + string(n) + " is not so"
+	}
+	return ""
+}
+
 func (o offer) Allowance(plan string) (oracle.Allowance, bool) {
 	return oracle.Allowance{}, slices.Contains(o.plans, plan) || slices.Contains(o.more, plan)
 }
@@ -72,6 +81,34 @@ func TestPlanSaysWhatIsMissing(t *testing.T) {
 		"elsewhere":           "needs policy",
 	}, notRun(p))
 	require.Len(t, p.Running(), 3)
+}
+
+// What is declared and not so is told apart from what nobody offered, as long as
+// it alone keeps a scenario from being run and somebody asked for that.
+func TestPlanSaysWhatIsDeclaredAndUntrue(t *testing.T) {
+	untrue := func(p conformance.Plan) (names []string) {
+		for _, s := range p.Scenarios {
+			if s.Untrue {
+				names = append(names, s.Name)
+			}
+		}
+		return names
+	}
+	o := offer{needs: []contract.Need{contract.NeedHold}, plans: []string{"free"}, untrue: []contract.Need{contract.NeedAudit}}
+	p, err := conformance.NewPlan(o, feature(made), nil)
+	require.NoError(t, err)
+	require.Equal(t, "declared, but untrue: can.audit is not so", notRun(p)["demanding"])
+	require.Equal(t, []string{"demanding"}, untrue(p))
+
+	p, err = conformance.NewPlan(offer{needs: []contract.Need{contract.NeedPolicy}, plans: []string{"free"}, untrue: o.untrue}, feature(made), []string{"ERR-4"})
+	require.NoError(t, err)
+	require.Empty(t, untrue(p), "nobody asked for it")
+
+	o.needs = nil
+	p, err = conformance.NewPlan(o, feature(made), nil)
+	require.NoError(t, err)
+	require.Equal(t, "needs hold, audit", notRun(p)["demanding"])
+	require.Empty(t, untrue(p), "nobody declared hold")
 }
 
 // A row of a plan that the target does not have leaves nothing unseen.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/steps"
+	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -69,12 +70,16 @@ func (o outcome) of(c contract.Clause, strict bool) (record.Scenario, bool) {
 		s.Verdict = record.Fail
 	case s.InPassing:
 		return s, false
+	case o.Untrue:
+		s.Verdict, s.Reason = record.Untrue, o.NotRun
 	case o.NotRun != "":
 		s.Verdict, s.Reason = record.NotRun, o.NotRun
 	case o.err == nil:
 		s.Verdict = record.Pass
 	case errors.Is(o.err, steps.ErrBroken):
 		s.Verdict, s.Reason = record.Inconclusive, "broke off: "+o.others()
+	case errors.Is(o.err, target.ErrUntrue):
+		s.Verdict, s.Reason = record.Untrue, reason(o.err, steps.ErrSetup)
 	case errors.Is(o.err, steps.ErrSetup):
 		s.Verdict, s.Reason = record.SetupFailed, reason(o.err, steps.ErrSetup)
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/steps"
+	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -58,6 +59,8 @@ func TestVerdictOfOneScenario(t *testing.T) {
 		"not set up":                    {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: no user", steps.ErrSetup)}, false, "RATE-1", record.SetupFailed, "no user"},
 		"not answered":                  {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: timeout", steps.ErrInconclusive)}, false, "RATE-1", record.Inconclusive, "timeout"},
 		"not run":                       {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "needs hold"}}, false, "RATE-1", record.NotRun, "needs hold"},
+		"declared and untrue":           {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "declared, but untrue: x", Untrue: true}}, false, "RATE-1", record.Untrue, "declared, but untrue: x"},
+		"found untrue on its way":       {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: %w: x", steps.ErrSetup, target.ErrUntrue)}, false, "RATE-1", record.Untrue, "declared, but untrue: x"},
 		"interrupted":                   {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "interrupted"}, err: errInterrupted}, false, "RATE-1", record.NotRun, "interrupted"},
 		"interrupted with a finding":    {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "interrupted"}, err: errInterrupted, findings: found("RATE-1")}, false, "RATE-1", record.Fail, ""},
 		"nobody's":                      {outcome{Planned: about("RATE-1")}, false, "RATE-2", record.NotRun, "no scenario sees it yet"},
@@ -111,6 +114,7 @@ func TestVerdictOfSeveralScenarios(t *testing.T) {
 	fail := outcome{Planned: about("RATE-1"), findings: found("RATE-1")}
 	unsure := outcome{Planned: about("RATE-1"), err: steps.ErrInconclusive}
 	unset := outcome{Planned: about("RATE-1"), err: steps.ErrSetup}
+	lie := outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "declared, but untrue: x", Untrue: true}}
 	for name, tc := range map[string]struct {
 		outcomes []outcome
 		verdict  record.Verdict
@@ -121,6 +125,7 @@ func TestVerdictOfSeveralScenarios(t *testing.T) {
 		"none run":            {[]outcome{out, out2, out}, record.NotRun, "needs hold; needs audit"},
 		"one fails":           {[]outcome{pass, fail, unsure, out}, record.Fail, ""},
 		"one is inconclusive": {[]outcome{pass, unsure}, record.Inconclusive, steps.ErrInconclusive.Error()},
+		"one is untrue":       {[]outcome{pass, unsure, unset, lie}, record.Untrue, "declared, but untrue: x"},
 		"one is not set up":   {[]outcome{pass, unsure, unset}, record.SetupFailed, steps.ErrSetup.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +155,7 @@ func TestResultOfARun(t *testing.T) {
 	require.Equal(t, record.ResultSuccess, run(nil))
 	require.Equal(t, record.ResultSuccess, run(nil, is("ERR-4", record.Differs)))
 	require.Equal(t, record.ResultFailure, run(nil, is("RATE-1", record.Fail), is("RATE-2", record.NotRun)))
-	for _, v := range []record.Verdict{record.NotRun, record.Inconclusive, record.SetupFailed} {
+	for _, v := range []record.Verdict{record.NotRun, record.Inconclusive, record.SetupFailed, record.Untrue} {
 		require.Equal(t, record.ResultPartial, run(nil, is("RATE-1", v)), v)
 	}
 	require.Equal(t, record.ResultPartial, run(nil, record.Clause{ID: "RATE-1", Verdict: record.Pass, Reason: "partly: …"}))

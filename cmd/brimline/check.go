@@ -32,9 +32,11 @@ clause of the contract a verdict.
   differs       not kept, but the contract leaves it open (--strict: fail)
   inconclusive  asked, and the answer tells nothing
   setup_failed  could not be asked
+  untrue        the target file declares what it takes, and it is not so
   not_run       the target does not offer what it takes, or nobody asked
 
-Exit code 0: nothing failed. 1: a clause failed. 2: nothing could be run.
+Exit code 0: nothing failed. 1: a clause failed. 2: nothing could be run, or
+the target file declares what is not so: the same run would end the same again.
 3: the target is away, the run was cut short, or more clauses could not be told
 than could.`
 
@@ -157,6 +159,8 @@ func checkCode(c record.Conformance) int {
 	switch {
 	case c.Result == record.ResultFailure:
 		return exitFails
+	case c.Counts.Untrue > 0:
+		return exitUsage // it is the target file that has to be mended
 	case c.Aborted != "" || untold > told || told == 0:
 		return exitCannotTell
 	}

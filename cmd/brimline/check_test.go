@@ -206,6 +206,8 @@ func TestCheckCode(t *testing.T) {
 		"all kept":                {record.Conformance{Result: record.ResultSuccess, Counts: record.Counts{Pass: 9}}, exitHolds},
 		"partly judged":           {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 9, NotRun: 90}}, exitHolds},
 		"a few not told":          {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 9, Inconclusive: 1, SetupFailed: 1}}, exitHolds},
+		"declared and untrue":     {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 9, Untrue: 1}}, exitUsage},
+		"untrue and failed":       {record.Conformance{Result: record.ResultFailure, Counts: record.Counts{Fail: 1, Untrue: 1}}, exitFails},
 		"more not told than told": {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{Pass: 1, Inconclusive: 1, SetupFailed: 1}}, exitCannotTell},
 		"nothing told":            {record.Conformance{Result: record.ResultPartial, Counts: record.Counts{NotRun: 100}}, exitCannotTell},
 		"cut short":               {record.Conformance{Result: record.ResultPartial, Aborted: "interrupted", Counts: record.Counts{Pass: 9}}, exitCannotTell},

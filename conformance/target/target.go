@@ -43,6 +43,7 @@ var (
 	ErrNoUser      = errors.New("there is no user to lease")                   // the scenario could not be set up
 	ErrNoWitness   = errors.New("the request was not seen to be in flight")    // the scenario could not be set up
 	ErrTimeline    = errors.New("it is not known any more where the clock is") // inconclusive
+	ErrUntrue      = errors.New("declared, but untrue")                        // the target file has to be mended
 	errNoKey       = errors.New("the user has no such key")                    // a mistake of the caller's
 	errEnded       = errors.New("the request in flight was ended already")     // a mistake of the caller's
 )
@@ -74,6 +75,7 @@ type Target struct {
 	process *serverProcess // nil: it runs anyway
 
 	addresses addresses
+	untrue    map[contract.Need]string // what was found of what the file declares
 
 	mu    sync.Mutex
 	users []*User  // of the keys file
@@ -129,6 +131,9 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	}
 	t.time = newTimeline(mode)
 	t.stalls = f.Can.StalledUpload && t.saysContinueLate(ctx)
+	if f.Can.StalledUpload && !t.stalls {
+		t.disbelieve("can.stalled-upload: 100 Continue comes to everybody, so that half a body shows nothing", contract.NeedHold)
+	}
 	t.openAddresses(ctx)
 	if err := t.admitKeys(keys); err != nil {
 		t.control.close()
@@ -344,6 +349,20 @@ func (t *Target) Has(n contract.Need) bool {
 		return len(t.bases) > 1
 	}
 	return false
+}
+
+// Untrue says why what the file declares for a need was found not to be so when
+// the target was opened; empty: it was not.
+func (t *Target) Untrue(n contract.Need) string { return t.untrue[n] }
+
+// disbelieve keeps why what is declared for some needs is not so.
+func (t *Target) disbelieve(why string, needs ...contract.Need) {
+	if t.untrue == nil {
+		t.untrue = map[contract.Need]string{}
+	}
+	for _, n := range needs {
+		t.untrue[n] = why
+	}
 }
 
 // Describe is the target in one line: host, protocol, users, plans, clock, what it can.

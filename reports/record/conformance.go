@@ -49,6 +49,7 @@ type Verdict string
 const (
 	Pass         Verdict = "pass"
 	Fail         Verdict = "fail"
+	Untrue       Verdict = "untrue"       // what the target file declares for it is not so
 	Differs      Verdict = "differs"      // a DECIDED clause that is settled otherwise there
 	Inconclusive Verdict = "inconclusive" // the question was asked and not answered
 	SetupFailed  Verdict = "setup_failed" // the question could not be asked
@@ -56,12 +57,15 @@ const (
 )
 
 // Verdicts lists all of them, worst first.
-func Verdicts() []Verdict { return []Verdict{Fail, Differs, SetupFailed, Inconclusive, Pass, NotRun} }
+func Verdicts() []Verdict {
+	return []Verdict{Fail, Untrue, Differs, SetupFailed, Inconclusive, Pass, NotRun}
+}
 
 // Counts is how many clauses ended how.
 type Counts struct {
 	Pass         int `json:"pass"`
 	Fail         int `json:"fail"`
+	Untrue       int `json:"untrue"` // absent in files of versions before it
 	Differs      int `json:"differs"`
 	Inconclusive int `json:"inconclusive"`
 	SetupFailed  int `json:"setup_failed"`
@@ -112,6 +116,8 @@ func Of(clauses []Clause) Counts {
 			c.Pass++
 		case Fail:
 			c.Fail++
+		case Untrue:
+			c.Untrue++
 		case Differs:
 			c.Differs++
 		case Inconclusive:
@@ -127,6 +133,6 @@ func Of(clauses []Clause) Counts {
 
 // Get is the number of a verdict.
 func (c Counts) Get(v Verdict) int {
-	return map[Verdict]int{Pass: c.Pass, Fail: c.Fail, Differs: c.Differs,
+	return map[Verdict]int{Pass: c.Pass, Fail: c.Fail, Untrue: c.Untrue, Differs: c.Differs,
 		Inconclusive: c.Inconclusive, SetupFailed: c.SetupFailed, NotRun: c.NotRun}[v]
 }

@@ -46,7 +46,7 @@ func reach(c record.Conformance) string {
 // mark is a verdict in one character.
 func mark(v record.Verdict) string {
 	return map[record.Verdict]string{
-		record.Pass: "✓", record.Fail: "✗", record.Differs: "≠",
+		record.Pass: "✓", record.Fail: "✗", record.Untrue: "‡", record.Differs: "≠",
 		record.Inconclusive: "?", record.SetupFailed: "!", record.NotRun: "·",
 	}[v]
 }
@@ -54,7 +54,7 @@ func mark(v record.Verdict) string {
 // word is a verdict as the sum counts it.
 func word(v record.Verdict) string {
 	return map[record.Verdict]string{
-		record.Pass: "pass", record.Fail: "fail", record.Differs: "differ",
+		record.Pass: "pass", record.Fail: "fail", record.Untrue: "declared and untrue", record.Differs: "differ",
 		record.Inconclusive: "inconclusive", record.SetupFailed: "not set up", record.NotRun: "not run",
 	}[v]
 }
@@ -182,7 +182,7 @@ func also(c record.Clause, shown record.Scenario) string {
 
 func sumLine(c record.Conformance) string {
 	var parts []string
-	for _, v := range []record.Verdict{record.Pass, record.Fail, record.Differs, record.Inconclusive, record.SetupFailed, record.NotRun} {
+	for _, v := range []record.Verdict{record.Pass, record.Fail, record.Untrue, record.Differs, record.Inconclusive, record.SetupFailed, record.NotRun} {
 		if n := c.Counts.Get(v); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, word(v)))
 		}

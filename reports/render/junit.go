@@ -123,7 +123,7 @@ func junitCaseOf(c record.Clause, s record.Scenario) junitCase {
 		k.Failure = &junitMessage{Message: c.Sentence, Text: junitFindings(s)}
 	case record.Differs:
 		k.Output = "differs from the reference: " + c.Sentence + "\n" + junitFindings(s)
-	case record.NotRun, record.Inconclusive, record.SetupFailed:
+	case record.NotRun, record.Inconclusive, record.SetupFailed, record.Untrue:
 		k.Skipped = &junitMessage{Message: word(s.Verdict) + ": " + s.Reason}
 	}
 	return k
