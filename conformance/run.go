@@ -71,6 +71,7 @@ func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, 
 		Aborted:    r.aborted(),
 		Selected:   o.Clauses,
 		Clauses:    judge(contract.Clauses(), r.results(), o.Strict),
+		Power:      record.Power{Further: []record.Further{}},
 	}
 	c.Counts = record.Of(c.Clauses)
 	c.Result = result(c.Clauses, o.Clauses)

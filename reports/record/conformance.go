@@ -21,6 +21,7 @@ type Conformance struct {
 	Aborted    string    `json:"aborted,omitempty"`  // why the run ended early
 	Selected   []string  `json:"selected,omitempty"` // what was asked for; absent: everything
 	Clauses    []Clause  `json:"clauses"`            // every clause of the contract, in its order
+	Power      Power     `json:"power"`              // which known faults this run can have noticed
 }
 
 // Target is the deployment that was judged.

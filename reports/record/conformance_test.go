@@ -38,6 +38,7 @@ func complete() record.Conformance {
 		Brimline: "devel", Started: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), DurationMS: 1, Strict: true, Charged: 1,
 		Aborted: "interrupted", Selected: []string{"HDR-5"},
 		Clauses: []record.Clause{{ID: "HDR-5", Level: "MUST", Group: "headers", Sentence: "s", Verdict: record.Fail, Reason: "r", Scenarios: []record.Scenario{s}}},
+		Power:   record.Power{Known: 9, Detectable: 3, Measured: record.RealClock, Further: []record.Further{{Needs: []string{"policy"}, Faults: 2}}, Unselected: 1, Unanswered: 1, Unseen: 2},
 	}
 	c.Counts = record.Of(c.Clauses)
 	return c

@@ -29,6 +29,9 @@ func Conformance(w io.Writer, c record.Conformance) error {
 	if c.Aborted != "" {
 		fmt.Fprintf(&b, "ended early: %s\n", c.Aborted)
 	}
+	if power := PowerText(c.Power); power != "" {
+		fmt.Fprintf(&b, "power: %s\n", power)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
