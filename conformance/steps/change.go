@@ -111,7 +111,7 @@ func (s *Scenario) endOne(ctx context.Context) (exchange, error) {
 // full looks for a while whether a place is free that should not be: a permit
 // that wrongly counts as free may do so a moment after its request has ended.
 func (s *Scenario) full(ctx context.Context) error {
-	for _, d := range patience()[:3] {
+	for _, d := range s.patience()[:3] {
 		e, err := s.send(ctx, s.user(), s.passing())
 		if err != nil {
 			return err

@@ -118,10 +118,10 @@ func (s *Scenario) abandon(ctx context.Context, at target.Place, leave func(*tar
 func (s *Scenario) resetTwo(ctx context.Context) error {
 	u := s.user()
 	for range 2 {
-		if err := s.ensure(ctx, u, 1+int64(len(patience()))); err != nil {
+		if err := s.ensure(ctx, u, 1+int64(len(s.patience()))); err != nil {
 			return err
 		}
-		for _, look := range append(patience(), 0) {
+		for _, look := range append(s.patience(), 0) {
 			e := exchange{Exchange: s.ResetStream(ctx, u.User, s.Valid()), who: u}
 			if e.Err != nil {
 				return noAnswer(e.Err)
@@ -173,7 +173,7 @@ func (s *Scenario) timeOutStubbornly(ctx context.Context) error {
 		return setup(err)
 	}
 	return s.sends(func() (got []exchange, err error) {
-		for _, d := range patience() {
+		for _, d := range s.patience() {
 			rs := make([]target.Request, left)
 			for i := range rs {
 				rs[i] = s.Valid()

@@ -12,8 +12,12 @@ import (
 // patience is how long a scenario looks again for a permit that should be free:
 // it is free once the response is written, which may be a moment after the
 // client has read it. Each look costs a token.
-func patience() []time.Duration {
-	return []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, time.Second}
+func (s *Scenario) patience() []time.Duration {
+	all := []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, time.Second}
+	for i, d := range all {
+		all[i] = s.Patience(d)
+	}
+	return all
 }
 
 // anywhere is the place to hold requests at where it does not matter which.
@@ -37,7 +41,7 @@ func (s *Scenario) passing() target.Request {
 // fill puts n more requests of u in flight, looking again for a while where one
 // is rejected by the cap. The exchange is the rejection that stayed, if any.
 func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Place) (rejection *exchange, err error) {
-	looks := patience()
+	looks := s.patience()
 	for in := int64(0); in < n; {
 		e, held, err := s.hold(ctx, u, s.Valid(), at)
 		switch {
@@ -112,7 +116,7 @@ func (s *Scenario) belowTheCap(clause string, e exchange, u *subject, n int64) e
 func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string) error {
 	a := u.Bucket.Allowance()
 	before := int64(len(u.held))
-	if err := s.ensure(ctx, u, a.Concurrency-before+1+int64(len(patience()))); err != nil {
+	if err := s.ensure(ctx, u, a.Concurrency-before+1+int64(len(s.patience()))); err != nil {
 		return err
 	}
 	rejection, err := s.fill(ctx, u, a.Concurrency-before, s.anywhere())

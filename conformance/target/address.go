@@ -85,7 +85,7 @@ const addressesASecond = 64
 // sends reports whether every base URL can be reached from an address.
 func (t *Target) sends(ctx context.Context, from netip.Addr) bool {
 	for _, base := range t.bases {
-		c, err := dial(ctx, base, t.trust, from)
+		c, err := dial(ctx, base, t.trust, from, t.patience)
 		if err != nil {
 			return false
 		}

@@ -25,7 +25,7 @@ func (t *Target) audit(ctx context.Context, path string, expected func(control.A
 		return control.Audit{}, err
 	}
 	var got control.Audit
-	err := poll(ctx, func() (bool, error) {
+	err := t.poll(ctx, func() (bool, error) {
 		got = control.Audit{}
 		err := t.control.call(ctx, get, path, nil, &got)
 		return expected(got), err
@@ -33,15 +33,9 @@ func (t *Target) audit(ctx context.Context, path string, expected func(control.A
 	return got, err
 }
 
-// looks are the pauses between tries; in all, a bit over three seconds.
-func looks() []time.Duration {
-	ms := time.Millisecond
-	return []time.Duration{ms, 2 * ms, 5 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms}
-}
-
 // poll looks until it sees what it is after, or has looked often enough.
-func poll(ctx context.Context, seen func() (bool, error)) error {
-	pauses := looks()
+func (t *Target) poll(ctx context.Context, seen func() (bool, error)) error {
+	pauses := t.patience.looks()
 	for {
 		ok, err := seen()
 		if err != nil || ok || len(pauses) == 0 {

@@ -97,6 +97,9 @@ func (f File) check() *problem {
 			return problem
 		}
 	}
+	if p := f.checkPatience(); p != nil {
+		return p
+	}
 	if f.Limits.MaxOperations < 0 {
 		return &problem{"limits.max-operations", fmt.Sprint(f.Limits.MaxOperations), "a positive number"}
 	}

@@ -17,11 +17,8 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract/control"
 )
 
-// Bounds of one call of the control protocol.
-const (
-	controlTimeout = 20 * time.Second
-	maxControlBody = 32 << 20 // an audit may hold 10,000 entries
-)
+// maxControlBody bounds an answer: an audit may hold 10,000 entries.
+const maxControlBody = 32 << 20
 
 const (
 	get    = http.MethodGet
@@ -59,6 +56,7 @@ func unsupported(f control.Feature) error { return fmt.Errorf("%w: %s", ErrUnsup
 type controller struct {
 	base   string
 	token  Secret
+	agent  string
 	client *http.Client
 
 	server   string
@@ -68,10 +66,10 @@ type controller struct {
 
 // openControl asks the control server what it can do, and makes sure that it
 // says no to what nobody can.
-func openControl(ctx context.Context, base string, token Secret, trust *tls.Config) (*controller, error) {
-	c := &controller{base: strings.TrimSuffix(base, "/") + control.Prefix, token: token, client: &http.Client{
+func openControl(ctx context.Context, base string, token Secret, trust *tls.Config, agent string, within time.Duration) (*controller, error) {
+	c := &controller{base: strings.TrimSuffix(base, "/") + control.Prefix, token: token, agent: agent, client: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second, TLSClientConfig: trust.Clone()},
-		Timeout:       controlTimeout,
+		Timeout:       within,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if err := c.learn(ctx); err != nil {
@@ -134,6 +132,7 @@ func (c *controller) call(ctx context.Context, method, path string, body, answer
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
+	req.Header.Set("User-Agent", c.agent)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -96,6 +96,7 @@ type ControlAddress struct {
 // Limits bound what a run may cost.
 type Limits struct {
 	MaxOperations int64 `yaml:"max-operations,omitempty"` // 0: not given, so [DefaultMaxOperations]
+	Patience      int64 `yaml:"patience,omitempty"`       // how many times longer than usual things may take; 0: not given, so 1
 }
 
 // DefaultMaxOperations is the most operations charged where a target file does
@@ -118,7 +119,7 @@ func ReadFile(path string) (File, error) {
 }
 
 func (f *File) makesSense(doc *strictyaml.Document) error {
-	for _, key := range []string{"limits.max-operations", "operations.valid.expect", "operations.invalid.expect"} {
+	for _, key := range []string{"limits.max-operations", "limits.patience", "operations.valid.expect", "operations.invalid.expect"} {
 		// Zero stands for "not given" in memory, and for nothing in a file.
 		if doc.Has(key) && *f.number(key) == 0 {
 			return doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
@@ -144,6 +145,8 @@ func (f *File) number(key string) *int64 {
 		return &f.Operations.Valid.Expect
 	case "operations.invalid.expect":
 		return &f.Operations.Invalid.Expect
+	case "limits.patience":
+		return &f.Limits.Patience
 	}
 	return &f.Limits.MaxOperations
 }

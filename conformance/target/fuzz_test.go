@@ -79,7 +79,7 @@ func FuzzCompose(f *testing.F) {
 	base := &url.URL{Scheme: "http", Host: "h:1"}
 	f.Fuzz(func(t *testing.T, method, path, name, value, credential, body string) {
 		r := Request{Method: method, Path: path, Header: http.Header{name: {value}}, Body: []byte(body)}
-		m, err := compose(base, r, [][2]string{{"Authorization", credential}}, false)
+		m, err := compose(base, r, [][2]string{{"Authorization", credential}}, "brimline", false)
 		if err != nil || isOurs(name) { // those a caller spells at its own risk
 			return
 		}

@@ -107,7 +107,7 @@ func (t *Target) SendPastValidation(ctx context.Context, u *User, rs []Request) 
 		each(len(rs), func(i int) { flights[i].leave(); flights[i].arrive() })
 	}()
 	most := 0
-	for _, d := range looks() {
+	for _, d := range t.patience.looks() {
 		n, werr := t.waiting(ctx, u, PlaceAuthentication)
 		most, err = max(most, n-before), werr
 		if err != nil || most > 1 || d > time.Second {

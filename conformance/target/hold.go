@@ -21,9 +21,6 @@ const (
 	PlaceResponse       Place = Place(control.PlaceResponse)
 )
 
-// witnessTimeout is how long a request may take to get to its place.
-const witnessTimeout = 15 * time.Second
-
 // CanHold reports whether requests can be held at a place.
 func (t *Target) CanHold(p Place) bool {
 	if p == PlaceUpload {
@@ -137,7 +134,7 @@ func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) []*
 	}
 	each(len(rs), func(i int) { all[i].flight = t.prepare(ctx, u, rs[i], p == PlaceUpload) })
 	each(len(rs), func(i int) { all[i].start() })
-	within, cancel := context.WithTimeout(ctx, witnessTimeout)
+	within, cancel := context.WithTimeout(ctx, t.patience.witness())
 	defer cancel()
 	if p == PlaceUpload {
 		each(len(rs), func(i int) { all[i].seeContinue(within) })
@@ -166,7 +163,7 @@ func (t *Target) ready(ctx context.Context, u *User, rs []Request, p Place) (int
 	}
 	// One that was dropped may still wait there until the target has noticed.
 	waiting := 0
-	err := poll(ctx, func() (bool, error) {
+	err := t.poll(ctx, func() (bool, error) {
 		var err error
 		waiting, err = t.waiting(ctx, u, p)
 		return waiting <= u.flights.at(p), err
@@ -298,7 +295,7 @@ func (h *Held) Finish(ctx context.Context) Exchange {
 	}
 	h.released = h.t.time.atLeast()
 	if h.place == PlaceUpload {
-		h.conn.SetDeadline(time.Now().Add(answerTimeout))
+		h.conn.SetDeadline(time.Now().Add(h.t.patience.answer()))
 		_, _ = h.conn.Write(h.message.body[len(h.message.body)/2:])
 	} else if err := h.t.OpenGate(ctx, h.user, h.place); err != nil {
 		h.Drop()
@@ -312,7 +309,7 @@ func (h *Held) Await(ctx context.Context) Exchange {
 	if h.ended {
 		return h.end(errEnded)
 	}
-	h.conn.SetDeadline(time.Now().Add(answerTimeout))
+	h.conn.SetDeadline(time.Now().Add(h.t.patience.answer()))
 	h.conn.follow(ctx)
 	a := <-h.result
 	h.leaveUser()

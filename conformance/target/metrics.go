@@ -40,13 +40,14 @@ func (t *Target) Meters(ctx context.Context) ([]Meter, error) {
 	if a == nil {
 		return nil, fmt.Errorf("%w: a page of metrics", ErrUnsupported)
 	}
-	within, cancel := context.WithTimeout(ctx, controlTimeout)
+	within, cancel := context.WithTimeout(ctx, t.patience.control())
 	defer cancel()
 	r, err := http.NewRequestWithContext(within, get, a.URL, nil)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Accept", "text/plain;version=0.0.4")
+	r.Header.Set("User-Agent", t.agent)
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(r)
 	if err != nil {

@@ -27,7 +27,7 @@ func (t *Target) Page(ctx context.Context, u *User) (string, error) {
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.trust.Clone()}
 	defer transport.CloseIdleConnections()
 	browser := &http.Client{
-		Jar: jar, Transport: transport, Timeout: answerTimeout,
+		Jar: jar, Transport: transport, Timeout: t.patience.answer(),
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects || r.URL.Host != via[0].URL.Host {
 				return http.ErrUseLastResponse
@@ -69,6 +69,7 @@ func (t *Target) browse(ctx context.Context, browser *http.Client, method, path 
 	if err != nil {
 		return 0, "", err
 	}
+	r.Header.Set("User-Agent", t.agent)
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", u.Scheme+"://"+u.Host)

@@ -256,13 +256,13 @@ func (p *serverProcess) watch(ctx context.Context, base *url.URL) (Start, error)
 func (p *serverProcess) look(ctx context.Context, base *url.URL, until time.Time) (listened, ready bool) {
 	within, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	c, err := dial(within, base, p.from.trust, netip.Addr{})
+	c, err := dial(within, base, p.from.trust, netip.Addr{}, p.from.patience)
 	if err != nil {
 		return false, false
 	}
 	defer c.Close()
 	if outside := p.from.file.OutsideQuotas; len(outside) > 0 {
-		err = greet(c, base, outside[0])
+		err = p.from.greet(c, base, outside[0])
 	}
 	return true, err == nil
 }
@@ -287,7 +287,7 @@ func (p *serverProcess) open(ctx context.Context) (*Target, error) {
 	if url := p.file().MetricsURL; url != "" {
 		f.Can.Metrics = &MetricsAddress{URL: p.filled(url)}
 	}
-	o := Options{Keys: p.from.given}
+	o := Options{Keys: p.from.given, Run: p.from.run}
 	if c := p.file().Control; c != nil {
 		f.Can.Control = &ControlAddress{URL: p.filled(c.URL), TokenFile: p.filled(c.TokenFile)}
 		if o.ControlToken, err = p.token(ctx, f.in(f.Can.Control.TokenFile)); err != nil {
@@ -305,7 +305,7 @@ func (p *serverProcess) open(ctx context.Context) (*Target, error) {
 
 // token waits for the token that the process leaves.
 func (p *serverProcess) token(ctx context.Context, path string) (token Secret, err error) {
-	err = poll(ctx, func() (bool, error) {
+	err = p.from.poll(ctx, func() (bool, error) {
 		token, err = readToken(path)
 		return err == nil, nil
 	})

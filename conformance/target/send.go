@@ -196,14 +196,14 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 		err = t.time.check()
 	}
 	if err == nil {
-		f.message, err = compose(base, r, credential, expect)
+		f.message, err = compose(base, r, credential, t.agent, expect)
 	}
 	if err == nil && len(credential) > 0 {
 		err = t.budget.reserve()
 		f.reserved = err == nil
 	}
 	if err == nil {
-		f.conn, err = dial(ctx, base, t.trust, r.source())
+		f.conn, err = dial(ctx, base, t.trust, r.source(), t.patience)
 	}
 	if err != nil {
 		f.settle()

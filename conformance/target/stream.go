@@ -77,15 +77,15 @@ func (t *Target) overHTTP2(r Request) *http.Transport {
 	p.SetUnencryptedHTTP2(true)
 	return &http.Transport{
 		Protocols: p, TLSClientConfig: t.trust.Clone(), ForceAttemptHTTP2: true, DisableCompression: true,
-		DialContext:           (&net.Dialer{Timeout: dialTimeout, LocalAddr: localAddr(r.source())}).DialContext,
-		ExpectContinueTimeout: 2 * witnessTimeout, // never by itself
+		DialContext:           (&net.Dialer{Timeout: t.patience.dial(), LocalAddr: localAddr(r.source())}).DialContext,
+		ExpectContinueTimeout: 2 * t.patience.witness(), // never by itself
 	}
 }
 
 // halfSent sends half of a request. In flight, its stream has been reset; else a
 // is what came.
 func (t *Target) halfSent(ctx context.Context, network *http.Transport, base *url.URL, r Request, credential [][2]string) (a answer, inFlight bool, err error) {
-	within, cancel := context.WithTimeout(ctx, witnessTimeout)
+	within, cancel := context.WithTimeout(ctx, t.patience.witness())
 	defer cancel()
 	body, more := io.Pipe()
 	defer more.Close()
@@ -103,6 +103,9 @@ func (t *Target) halfSent(ctx context.Context, network *http.Transport, base *ur
 	}
 	for _, c := range credential {
 		req.Header.Add(c[0], c[1])
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", t.agent)
 	}
 	req.Header.Set("Expect", "100-continue")
 	if req.Header.Get("Content-Type") == "" {
@@ -141,7 +144,7 @@ func (t *Target) linger(ctx context.Context, network *http.Transport, base *url.
 	if len(t.file.OutsideQuotas) == 0 {
 		return
 	}
-	within, cancel := context.WithTimeout(ctx, dialTimeout)
+	within, cancel := context.WithTimeout(ctx, t.patience.dial())
 	defer cancel()
 	u := *base
 	u.Path = t.file.OutsideQuotas[0]

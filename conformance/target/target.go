@@ -17,6 +17,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/internal/build"
 )
 
 // Errors that callers tell apart.
@@ -54,25 +56,30 @@ type Options struct {
 	Keys         []Key  // users in memory, instead of the keys file
 	ControlToken Secret // instead of the token file
 
-	Patience time.Duration // with a target that does not answer its first question; 0: 5 seconds
+	Run string // names the run in each request; empty: drawn at random
+
+	Patience time.Duration // with a target that does not answer its first question; 0: as usual
 }
 
 // Target is an open target. Its methods may be called concurrently, but those
 // that take a [User] not for the same one, and those that move the clock not
 // while anybody waits for an answer.
 type Target struct {
-	file    File
-	bases   []*url.URL
-	trust   *tls.Config   // nil: whom this machine trusts
-	next    atomic.Uint64 // which base URL is asked
-	valid   Request
-	invalid Request
-	control *controller // nil: none
-	stalls  bool        // a stalled upload is a witness
-	time    *timeline
-	budget  *budget
-	given   []Key          // in memory, instead of the keys file
-	process *serverProcess // nil: it runs anyway
+	file     File
+	bases    []*url.URL
+	trust    *tls.Config   // nil: whom this machine trusts
+	next     atomic.Uint64 // which base URL is asked
+	valid    Request
+	invalid  Request
+	control  *controller // nil: none
+	stalls   bool        // a stalled upload is a witness
+	time     *timeline
+	budget   *budget
+	run      string // random, in each request's User-Agent
+	agent    string
+	patience patience
+	given    []Key          // in memory, instead of the keys file
+	process  *serverProcess // nil: it runs anyway
 
 	addresses addresses
 	untrue    map[contract.Need]string // what was found of what the file declares
@@ -92,7 +99,8 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if p := f.check(); p != nil {
 		return nil, p
 	}
-	t := &Target{file: f, budget: &budget{most: f.Limits.MaxOperations}, given: o.Keys}
+	t := &Target{file: f, budget: &budget{most: f.Limits.MaxOperations}, given: o.Keys, run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
+	t.agent = fmt.Sprintf("brimline/%s run/%s", build.Version(), t.run)
 	if t.budget.most == 0 {
 		t.budget.most = DefaultMaxOperations
 	}
@@ -113,7 +121,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if t.trust, err = f.trust(); err != nil {
 		return nil, f.at("tls.ca-file", err)
 	}
-	if err := t.reach(ctx, cmp.Or(o.Patience, 5*time.Second)); err != nil {
+	if err := t.reach(ctx, cmp.Or(o.Patience, t.patience.first())); err != nil {
 		return nil, err
 	}
 	mode := control.ClockReal
@@ -124,7 +132,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 				return nil, f.at("can.control.token-file", err)
 			}
 		}
-		if t.control, err = openControl(ctx, c.URL, token, t.trust); err != nil {
+		if t.control, err = openControl(ctx, c.URL, token, t.trust, t.agent, t.patience.control()); err != nil {
 			return nil, err
 		}
 		mode = t.control.clock
@@ -150,6 +158,13 @@ func (t *Target) Close() error {
 	}
 	return nil
 }
+
+// runID is drawn anew each time.
+func runID() string { return strings.ToLower(rand.Text()[:12]) }
+
+// Run names this opening of the target in the User-Agent of all that it sends, so
+// that a deployment's log can be filtered by it.
+func (t *Target) Run() string { return t.run }
 
 func (t *Target) loadOperations() error {
 	request := func(o Operation) (Request, error) {
@@ -183,10 +198,10 @@ func (t *Target) reach(ctx context.Context, patience time.Duration) error {
 func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Duration) error {
 	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: %s does not answer within %s", ErrAway, base, patience))
 	defer cancel()
-	c, err := dial(within, base, t.trust, netip.Addr{})
+	c, err := dial(within, base, t.trust, netip.Addr{}, t.patience)
 	if err == nil {
 		if len(t.file.OutsideQuotas) > 0 {
-			err = greet(c, base, t.file.OutsideQuotas[0])
+			err = t.greet(c, base, t.file.OutsideQuotas[0])
 		}
 		c.Close()
 	}
@@ -196,8 +211,8 @@ func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Dura
 	return err
 }
 
-func greet(c *conversation, base *url.URL, path string) error {
-	m, err := compose(base, Request{Method: get, Path: path}, nil, false)
+func (t *Target) greet(c *conversation, base *url.URL, path string) error {
+	m, err := compose(base, Request{Method: get, Path: path}, nil, t.agent, false)
 	if err != nil {
 		return err
 	}
@@ -218,7 +233,7 @@ func greet(c *conversation, base *url.URL, path string) error {
 // does not authenticate must not get it. Where a proxy or a framework says it to
 // everybody, a declared stalled upload shows nothing.
 func (t *Target) saysContinueLate(ctx context.Context) bool {
-	within, cancel := context.WithTimeout(ctx, dialTimeout)
+	within, cancel := context.WithTimeout(ctx, t.patience.dial())
 	defer cancel()
 	r := t.Valid()
 	r.Authorization = []string{t.Credential("brimline-asks-whether-100-continue-comes-early")}

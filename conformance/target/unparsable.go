@@ -42,7 +42,7 @@ func (t *Target) SendUnparsable(ctx context.Context, u *User, x Unparsable) Exch
 	}
 	f.reserved = true
 	f.message = message{head: []byte(head), method: post}
-	if f.conn, f.exchange.Err = dial(ctx, base, t.trust, netip.Addr{}); f.exchange.Err != nil {
+	if f.conn, f.exchange.Err = dial(ctx, base, t.trust, netip.Addr{}, t.patience); f.exchange.Err != nil {
 		f.conn = nil
 		f.settle()
 		return f.exchange

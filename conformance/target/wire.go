@@ -18,17 +18,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/invoicespec/brimline/internal/build"
 )
 
 // Bounds of one conversation.
 const (
-	dialTimeout   = 10 * time.Second
-	answerTimeout = 90 * time.Second // a server may let its engine work for a minute
-	maxAnswer     = 2 << 20          // head and body
-	maxInterim    = 16               // 1xx answers before the final one
-	farewell      = time.Second      // from an answer to the close that it announced
+	maxAnswer  = 2 << 20 // head and body
+	maxInterim = 16      // 1xx answers before the final one
 )
 
 // message is a request as it goes on the wire.
@@ -44,7 +39,7 @@ type message struct {
 // does so when it is done with the request, permit and all. One whose body is
 // held back does not ask, since a server that knows of the close answers early
 // rejections sooner than it otherwise would.
-func compose(base *url.URL, r Request, credential [][2]string, expect bool) (message, error) {
+func compose(base *url.URL, r Request, credential [][2]string, agent string, expect bool) (message, error) {
 	if !isToken(r.Method) || !isTarget(r.Path) {
 		return message{}, fmt.Errorf("%q %q cannot be the begin of a request", r.Method, r.Path)
 	}
@@ -59,7 +54,7 @@ func compose(base *url.URL, r Request, credential [][2]string, expect bool) (mes
 	}
 	given := func(name string) bool { return len(r.Header.Values(name)) > 0 }
 	if !given("User-Agent") {
-		line("User-Agent", "brimline/"+build.Version())
+		line("User-Agent", agent)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		for _, v := range r.Header[name] {
@@ -90,18 +85,19 @@ func compose(base *url.URL, r Request, credential [][2]string, expect bool) (mes
 // that then repeats it is counted twice.
 type conversation struct {
 	net.Conn
-	tcp  net.Conn // below TLS
-	br   *bufio.Reader
-	stop func() bool // of the context that can cut it short
+	tcp      net.Conn // below TLS
+	br       *bufio.Reader
+	patience patience
+	stop     func() bool // of the context that can cut it short
 }
 
 // dial connects from an address, the zero one being any, over TLS as trust says.
 // It fails with [ErrAway] where nobody listens.
-func dial(ctx context.Context, base *url.URL, trust *tls.Config, from netip.Addr) (*conversation, error) {
-	within, cancel := context.WithTimeout(ctx, dialTimeout)
+func dial(ctx context.Context, base *url.URL, trust *tls.Config, from netip.Addr, p patience) (*conversation, error) {
+	within, cancel := context.WithTimeout(ctx, p.dial())
 	defer cancel()
 	conn, err := (&net.Dialer{LocalAddr: localAddr(from)}).DialContext(within, "tcp", hostPort(base))
-	c := &conversation{Conn: conn, tcp: conn}
+	c := &conversation{Conn: conn, tcp: conn, patience: p}
 	if err == nil && base.Scheme == "https" {
 		config := trust.Clone()
 		if config == nil {
@@ -121,7 +117,7 @@ func dial(ctx context.Context, base *url.URL, trust *tls.Config, from netip.Addr
 		return nil, fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	c.br = bufio.NewReader(io.LimitReader(c.Conn, maxAnswer))
-	c.SetDeadline(time.Now().Add(answerTimeout))
+	c.SetDeadline(time.Now().Add(p.answer()))
 	c.follow(ctx)
 	return c, nil
 }
@@ -185,7 +181,7 @@ func (c *conversation) read(method string, now func() int64, interim func(status
 // before it may meet its own last request, answered but not yet let go. A server
 // that still expects a body does not close before it has given that up.
 func (c *conversation) awaitClose() {
-	c.SetReadDeadline(time.Now().Add(farewell))
+	c.SetReadDeadline(time.Now().Add(c.patience.farewell()))
 	c.br.Peek(1)
 }
 

@@ -13,7 +13,8 @@ type Conformance struct {
 	Result     Result    `json:"result"`
 	Counts     Counts    `json:"counts"`
 	Target     Target    `json:"target"`
-	Brimline   string    `json:"brimline"` // version of the suite
+	Brimline   string    `json:"brimline"`      // version of the suite
+	Run        string    `json:"run,omitempty"` // in the User-Agent of each request of the run
 	Started    time.Time `json:"started"`
 	DurationMS int64     `json:"duration_ms"`
 	Strict     bool      `json:"strict"`             // DECIDED clauses count as MUST
