@@ -72,28 +72,34 @@ func TestScenarioNamesTellThemApart(t *testing.T) {
 	}
 }
 
-func TestPatternsAreAnchored(t *testing.T) {
-	for _, p := range steps.Patterns() {
-		require.True(t, strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$"), "%s is not anchored at both ends", p)
+// Sentences are read as godog reads them, rows of outlines filled in. Those that
+// are offered to others are used by an example of docs.
+func TestEverySentenceIsUsedUnderstoodOnceAndAskedFor(t *testing.T) {
+	plan, err := conformance.NewPlan(everything{}, features.FS, nil)
+	require.NoError(t, err)
+	d := steps.NewDictionary()
+	expressions, used := map[string]*regexp.Regexp{}, map[string]bool{}
+	for _, x := range d.Sentences() {
+		expressions[x.Pattern] = regexp.MustCompile(x.Pattern)
 	}
-}
-
-// TestEverySentenceIsUsedAndUnderstoodOnce reads the sentences as godog does,
-// rows of outlines filled in.
-func TestEverySentenceIsUsedAndUnderstoodOnce(t *testing.T) {
-	used := map[string]bool{}
-	for _, sentence := range sentences(t) {
-		matches := 0
-		for _, p := range steps.Patterns() {
-			if regexp.MustCompile(p).MatchString(sentence) {
+	for _, s := range plan.Scenarios {
+		for _, text := range s.Steps {
+			matches := 0
+			for _, x := range d.Sentences() {
+				if !expressions[x.Pattern].MatchString(text) {
+					continue
+				}
 				matches++
-				used[p] = true
+				used[x.Pattern] = true
+				needs, err := d.Understand(x.Keyword, text, x.Table)
+				require.NoError(t, err)
+				require.Subset(t, s.Needs, needs, "%s: %q cannot do without", s.At, text)
 			}
+			require.Equal(t, 1, matches, "%q", text)
 		}
-		require.Equal(t, 1, matches, "%q", sentence)
 	}
-	for _, p := range steps.Patterns() {
-		require.True(t, used[p], "no feature says %s", p)
+	for _, x := range d.Sentences() {
+		require.Equal(t, x.Topic != steps.Offered, used[x.Pattern], "whether a feature says %s", x.Pattern)
 	}
 }
 

@@ -105,7 +105,7 @@ Feature: Scope
       And the answers differ in nothing but the request id
       And no token was spent
 
-    @needs-policy
+    @needs-policy @needs-keys
     Scenario: a revoked key is one of them
       Given an address at rest
       And a user with two keys and tokens to spare

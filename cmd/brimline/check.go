@@ -46,6 +46,7 @@ type checkFlags struct {
 	clauses        []string
 	out            string
 	list, plan     bool
+	steps          bool
 	selfTest       bool
 	strict, asJSON bool
 }
@@ -63,7 +64,7 @@ func checkVerb(w world) *cobra.Command {
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, pair := range [][]string{{"list", "plan", "self-test"}, {"self-test", "target"}, {"list", "target"}, {"list", "out"}, {"plan", "out"}, {"self-test", "out"}} {
+			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"self-test", "out"}} {
 				if err := exclusive(c, pair...); err != nil {
 					return err
 				}
@@ -75,6 +76,7 @@ func checkVerb(w world) *cobra.Command {
 	flags.StringVar(&f.target, "target", "", "judge the deployment that `FILE` describes (default: the reference inside this program)")
 	flags.StringSliceVar(&f.clauses, "clauses", nil, "only these clauses, by `ID` with commas between")
 	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
+	flags.BoolVar(&f.steps, "steps", false, "list the sentences that features may use, and stop")
 	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
 	flags.StringVar(&f.out, "out", "", "leave conformance.json and junit.xml in `DIR`")
 	flags.BoolVar(&f.selfTest, "self-test", false, "run the suite against servers that are wrong on purpose, and say which it notices")
@@ -97,6 +99,8 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	switch {
 	case f.list:
 		return f.showList(w)
+	case f.steps:
+		return showSteps(f.asJSON, w)
 	case f.selfTest:
 		return f.runSelfTest(ctx, w)
 	}

@@ -18,11 +18,11 @@ import (
 // audits are the sentences about what a request leaves behind.
 func (s *Scenario) audits() []sentence {
 	return []sentence{
-		{then, `^it had these effects:$`, s.hadEffects},
-		{then, `^its entry is marked rejected, with its error code$`, s.markedRejected},
-		{then, `^it left one log entry, not marked rejected$`, s.leftOneEntry},
-		{then, `^it charged (\d+) operations?$`, s.charged},
-		{then, `^no log entry holds their key or a body$`, s.entriesAreClean},
+		{then, `^it had these effects:$`, "a table of log entries, engine calls and charges of the latest request; what is not named is 0", needs{contract.NeedAudit}, s.hadEffects},
+		{then, `^its entry is marked rejected, with its error code$`, "the one log entry of the latest request", needs{contract.NeedAudit}, s.markedRejected},
+		{then, `^it left one log entry, not marked rejected$`, "the one log entry of the latest request", needs{contract.NeedAudit}, s.leftOneEntry},
+		{then, `^it charged (\d+) operations?$`, "what the latest request was charged", needs{contract.NeedAudit}, s.charged},
+		{then, `^no log entry holds their key or a body$`, "whatever was logged of the user", needs{contract.NeedAudit}, s.entriesAreClean},
 	}
 }
 

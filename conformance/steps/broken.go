@@ -13,30 +13,34 @@ import (
 // breakages are the sentences about entitlements and overrides that a store
 // should not hold. What they send must not reach the bucket.
 func (s *Scenario) breakages() []sentence {
+	texts := anyOf(brokenTexts(target.Burst))
 	return []sentence{
-		{when, `^they send a valid request with each entitlement in turn (.+)$`, s.breakEachAndSend},
-		{when, `^they send a valid request with each override in turn stored as (.+)$`, s.storeEachAndSend},
-		{when, `^their (rate|burst|cap) entitlement is (missing|malformed)$`, s.breakOne},
-		{when, `^their (rate|burst|cap) override is stored malformed$`, func(ctx context.Context, which string) error { return s.storeOne(ctx, which, time.Time{}) }},
-		{when, `^their (rate|burst|cap) override is stored malformed, to expire$`, s.storeOneThatExpires},
-		{when, `^they send a valid request that nobody can know the limits of$`, func(ctx context.Context) error { return s.sendUnresolved(ctx, 1) }},
-		{when, `^they send more than their burst of such requests$`, func(ctx context.Context) error {
+		{when, `^they send a valid request with each entitlement in turn (` + missing + `|` + texts + `)$`, "rate, burst and cap broken one after the other, each mended again", needs{contract.NeedEntitlements}, s.breakEachAndSend},
+		{when, `^they send a valid request with each override in turn stored as (` + texts + `)$`, "rate, burst and cap overridden past every check one after the other, each ended again", needs{contract.NeedEntitlements, contract.NeedPolicy}, s.storeEachAndSend},
+		{when, `^their (rate|burst|cap) entitlement is (missing|malformed)$`, "stored so for this one user, who was served before", needs{contract.NeedEntitlements}, s.breakOne},
+		{when, `^their (rate|burst|cap) override is stored malformed$`, "past every check, for this one user, who was served before", needs{contract.NeedEntitlements, contract.NeedPolicy}, func(ctx context.Context, which string) error { return s.storeOne(ctx, which, time.Time{}) }},
+		{when, `^their (rate|burst|cap) override is stored malformed, to expire$`, "in a day", needs{contract.NeedEntitlements, contract.NeedPolicy, contract.NeedClock}, s.storeOneThatExpires},
+		{when, `^they send a valid request that nobody can know the limits of$`, "one that must not touch the bucket", nil, func(ctx context.Context) error { return s.sendUnresolved(ctx, 1) }},
+		{when, `^they send more than their burst of such requests$`, "two more than the burst, none of which may touch the bucket", nil, func(ctx context.Context) error {
 			return s.sendUnresolved(ctx, s.user().Bucket.Allowance().Burst+2)
 		}},
-		{when, `^their entitlements are mended$`, s.mend},
-		{then, `^(?:the|each) answer is a configuration failure$`, s.areConfigurationFailures},
-		{then, `^the answer carries no RateLimit header$`, s.carriesNoHeaders},
+		{when, `^their entitlements are mended$`, "as the plan has them", needs{contract.NeedEntitlements}, s.mend},
+		{then, `^(?:the|each) answer is a configuration failure$`, "503 RATE_LIMIT_CONFIGURATION_UNAVAILABLE in the error shape, with a request id", nil, s.areConfigurationFailures},
+		{then, `^the answer carries no RateLimit header$`, "none of the three, on a configuration failure", nil, s.carriesNoHeaders},
 	}
 }
 
-// brokenText is a text, for a dimension, that is no entitlement.
-func brokenText(word string, d target.Dimension) (string, error) {
-	texts := map[string]string{
+// brokenTexts is texts, for a dimension, that are no entitlement.
+func brokenTexts(d target.Dimension) map[string]string {
+	return map[string]string{
 		"empty": "", "zero": "0", "negative": "-5", "fractional": "1.5", "written with a leading zero": "010",
 		"written with a plus sign": "+5", "written with a space": "5 ", "in words": "unlimited", "a sentinel": "-1",
 		"above the range": fmt.Sprint(d.Most() + 1), "huge": "99999999999999999999999999", "an exponent": "1e3", "not a number": "NaN",
 	}
-	text, ok := texts[word]
+}
+
+func brokenText(word string, d target.Dimension) (string, error) {
+	text, ok := brokenTexts(d)[word]
 	if !ok {
 		return "", fmt.Errorf("no such text: %q", word)
 	}

@@ -4,20 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // changes are the sentences about plans and overrides that change under way.
 func (s *Scenario) changes() []sentence {
 	return []sentence{
-		{when, `^they are moved to the next (larger|smaller) plan$`, s.move},
-		{when, `^they are moved to the next larger plan and back twice, with a request after each move$`, s.moveBackAndForth},
-		{when, `^their rate alone is doubled$`, s.doubleRate},
-		{when, `^their cap is lowered by one$`, func(ctx context.Context) error { return s.changeCap(ctx, -1) }},
-		{when, `^their cap is raised by two$`, func(ctx context.Context) error { return s.changeCap(ctx, 2) }},
-		{then, `^what is in flight goes on$`, s.flightGoesOn},
-		{then, `^there is no place before two of them have ended$`, s.noPlaceBeforeTwoEnded},
-		{then, `^there are exactly two places more$`, s.capIsExact},
+		{when, `^they are moved to the next (larger|smaller) plan$`, "by burst; in force with the next request", needs{contract.NeedPolicy, contract.NeedPlans}, s.move},
+		{when, `^they are moved to the next larger plan and back twice, with a request after each move$`, "four moves and four requests", needs{contract.NeedPolicy, contract.NeedPlans}, s.moveBackAndForth},
+		{when, `^their rate alone is doubled$`, "by an override", needs{contract.NeedPolicy}, s.doubleRate},
+		{when, `^their cap is lowered by one$`, "by an override", needs{contract.NeedPolicy}, func(ctx context.Context) error { return s.changeCap(ctx, -1) }},
+		{when, `^their cap is raised by two$`, "by an override", needs{contract.NeedPolicy}, func(ctx context.Context) error { return s.changeCap(ctx, 2) }},
+		{then, `^what is in flight goes on$`, "above the lowered cap nothing new gets in, and what is let go ends as it should", needs{contract.NeedHold}, s.flightGoesOn},
+		{then, `^there is no place before two of them have ended$`, "the lowered cap holds for what was in flight before", needs{contract.NeedHold}, s.noPlaceBeforeTwoEnded},
+		{then, `^there are exactly two places more$`, "the raised cap is there, and no more", needs{contract.NeedHold}, s.capIsExact},
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 // strangers are the sentences about requests that do not authenticate.
 func (s *Scenario) strangers() []sentence {
 	return []sentence{
-		{when, `^their second key is revoked$`, func(ctx context.Context) error { return asSetup(s.RevokeKey(ctx, s.user().User, 1)) }},
-		{when, `^somebody sends valid requests with every kind of bad credentials$`, s.knockInEveryWay},
-		{when, `^somebody sends a valid request with no key$`, func(ctx context.Context) error { return s.knock(ctx, [][]string{{}}) }},
-		{when, `^somebody sends valid requests with no key and with that key$`, func(ctx context.Context) error {
+		{when, `^their second key is revoked$`, "so that it must not authenticate any more", needs{contract.NeedPolicy}, func(ctx context.Context) error { return asSetup(s.RevokeKey(ctx, s.user().User, 1)) }},
+		{when, `^somebody sends valid requests with every kind of bad credentials$`, "no key, an empty one, an unknown one, another scheme, a good one twice, a good one in the wrong header", nil, s.knockInEveryWay},
+		{when, `^somebody sends a valid request with no key$`, "one attempt without any credential", nil, func(ctx context.Context) error { return s.knock(ctx, [][]string{{}}) }},
+		{when, `^somebody sends valid requests with no key and with that key$`, "one attempt without any credential, one with the revoked key", nil, func(ctx context.Context) error {
 			return s.knock(ctx, [][]string{{}, {s.Credential(s.user().Secret(1).Reveal())}})
 		}},
-		{then, `^each was refused as unauthenticated$`, s.refusedAsUnauthenticated},
-		{then, `^the answers differ in nothing but the request id$`, s.lookAlike},
+		{then, `^each was refused as unauthenticated$`, "401 UNAUTHENTICATED in the error shape, without RateLimit headers", nil, s.refusedAsUnauthenticated},
+		{then, `^the answers differ in nothing but the request id$`, "status, headers and body are the same", nil, s.lookAlike},
 	}
 }
 

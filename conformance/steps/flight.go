@@ -15,15 +15,15 @@ import (
 // flights are the sentences about requests in flight.
 func (s *Scenario) flights() []sentence {
 	return []sentence{
-		{when, `^they start as many requests at once as their cap$`, func(ctx context.Context) error { return s.startAtOnce(ctx, 0) }},
-		{when, `^they start more requests at once than their cap$`, func(ctx context.Context) error { return s.startAtOnce(ctx, 3) }},
-		{when, `^they ask for one more such response$`, s.oneMoreResponse},
-		{when, `^they have one request in flight$`, func(ctx context.Context) error { return s.startOne(ctx) }},
-		{when, `^they let go of what is in flight$`, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
-		{when, `^other requests end in every way there is$`, s.endInEveryWay},
-		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, s.abandonTwo},
-		{when, `^two of their requests are abandoned by a reset of their streams$`, s.resetTwo},
-		{when, `^their whole cap times out while the work goes on$`, s.timeOutStubbornly},
+		{when, `^they start as many requests at once as their cap$`, "each stays in flight if it gets in", needs{contract.NeedHold}, func(ctx context.Context) error { return s.startAtOnce(ctx, 0) }},
+		{when, `^they start more requests at once than their cap$`, "three more; each stays in flight if it gets in", needs{contract.NeedHold}, func(ctx context.Context) error { return s.startAtOnce(ctx, 3) }},
+		{when, `^they ask for one more such response$`, "one more that would stay in flight while its response is written", needs{contract.NeedGates}, s.oneMoreResponse},
+		{when, `^they have one request in flight$`, "until it is let go", needs{contract.NeedHold}, func(ctx context.Context) error { return s.startOne(ctx) }},
+		{when, `^they let go of what is in flight$`, "each is answered", needs{contract.NeedHold}, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
+		{when, `^other requests end in every way there is$`, "success, 404, failed validation, engine failure, disconnect, as far as the target can be brought to each", needs{contract.NeedHold}, s.endInEveryWay},
+		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, "the client closes one connection and resets the other", needs{contract.NeedHold}, s.abandonTwo},
+		{when, `^two of their requests are abandoned by a reset of their streams$`, "over HTTP/2", needs{contract.NeedHTTP2}, s.resetTwo},
+		{when, `^their whole cap times out while the work goes on$`, "each is answered with its timeout, and its work is kept from ending", needs{contract.NeedFail, contract.NeedGates}, s.timeOutStubbornly},
 	}
 }
 

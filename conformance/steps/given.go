@@ -3,27 +3,28 @@ package steps
 import (
 	"context"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
 func (s *Scenario) givens() []sentence {
 	return []sentence{
-		{given, `^a rested user on (the .+ plan|every other plan)$`, s.aRestedUserOn},
-		{given, `^a rested user on a plan with room$`, func(ctx context.Context) error { return s.ready(s.aUserWithRoom(ctx)) }},
-		{given, `^a user on (the .+ plan|every other plan)$`, s.aUserOn},
-		{given, `^a user with tokens to spare$`, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 1)) }},
-		{given, `^a user with two keys and tokens to spare$`, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 2)) }},
-		{given, `^an emptied user on (the .+ plan|every other plan)$`, func(ctx context.Context, plan string) error { return s.ready(s.anEmptiedUser(ctx, plan, 1)) }},
-		{given, `^an emptied user with two keys$`, func(ctx context.Context) error { return s.ready(s.anEmptiedUser(ctx, "the smallest plan", 2)) }},
-		{given, `^a user with the whole cap in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, s.anywhere()) }},
-		{given, `^a user with two keys and the whole cap in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 2, 0, s.anywhere()) }},
-		{given, `^a user with all permits but one in flight$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 1, s.anywhere()) }},
-		{given, `^a user with the whole cap in responses that are being written$`, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, target.PlaceResponse) }},
-		{given, `^a user with the whole cap in flight and an empty bucket$`, s.inFlightAndEmpty},
-		{given, `^a user with the whole cap in flight on a plan with room$`, s.inFlightWithRoom},
-		{given, `^a user whose cap is exact$`, s.aUserWhoseCapIsExact},
-		{given, `^another user on the same plan$`, s.another},
-		{given, `^another user on the same plan with the whole cap in flight$`, s.anotherInFlight},
+		{given, `^a rested user on (the .+ plan|every other plan)$`, "a full bucket; a plan by name, or the smallest, second smallest, slowest, fastest or quickest", nil, s.aRestedUserOn},
+		{given, `^a rested user on a plan with room$`, "a full bucket with tokens for two full caps and seven more", nil, func(ctx context.Context) error { return s.ready(s.aUserWithRoom(ctx)) }},
+		{given, `^a user on (the .+ plan|every other plan)$`, "tokens for a full cap and seven more; a plan by name, or the smallest, second smallest, slowest, fastest or quickest", nil, s.aUserOn},
+		{given, `^a user with tokens to spare$`, "a full bucket with tokens for a full cap and seven more", nil, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 1)) }},
+		{given, `^a user with two keys and tokens to spare$`, "a full bucket with tokens for a full cap and seven more", needs{contract.NeedKeys}, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 2)) }},
+		{given, `^an emptied user on (the .+ plan|every other plan)$`, "a bucket that was just emptied; a plan by name, or the smallest, second smallest, slowest, fastest or quickest", nil, func(ctx context.Context, plan string) error { return s.ready(s.anEmptiedUser(ctx, plan, 1)) }},
+		{given, `^an emptied user with two keys$`, "a bucket that was just emptied, on the smallest plan", needs{contract.NeedKeys}, func(ctx context.Context) error { return s.ready(s.anEmptiedUser(ctx, "the smallest plan", 2)) }},
+		{given, `^a user with the whole cap in flight$`, "as many requests as the cap, each seen to be in flight", needs{contract.NeedHold}, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, s.anywhere()) }},
+		{given, `^a user with two keys and the whole cap in flight$`, "as many requests as the cap, each seen to be in flight", needs{contract.NeedHold, contract.NeedKeys}, func(ctx context.Context) error { return s.inFlight(ctx, 2, 0, s.anywhere()) }},
+		{given, `^a user with all permits but one in flight$`, "one request less than the cap, each seen to be in flight", needs{contract.NeedHold}, func(ctx context.Context) error { return s.inFlight(ctx, 1, 1, s.anywhere()) }},
+		{given, `^a user with the whole cap in responses that are being written$`, "each has sent its first byte and waits", needs{contract.NeedGates}, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, target.PlaceResponse) }},
+		{given, `^a user with the whole cap in flight and an empty bucket$`, "on the smallest plan; the last tokens are those of the requests in flight", needs{contract.NeedHold}, s.inFlightAndEmpty},
+		{given, `^a user with the whole cap in flight on a plan with room$`, "tokens are left for another full cap", needs{contract.NeedHold}, s.inFlightWithRoom},
+		{given, `^a user whose cap is exact$`, "who was seen to have exactly the cap in flight, and let go of it", needs{contract.NeedHold}, s.aUserWhoseCapIsExact},
+		{given, `^another user on the same plan$`, "the other user of the sentences that follow", nil, s.another},
+		{given, `^another user on the same plan with the whole cap in flight$`, "the other user, as many requests as the cap in flight", needs{contract.NeedHold}, s.anotherInFlight},
 	}
 }
 

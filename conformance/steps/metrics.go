@@ -11,24 +11,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // metered are the sentences about the page of metrics.
 func (s *Scenario) metered() []sentence {
 	return []sentence{
-		{when, `^the page of metrics is read$`, s.readMeters},
-		{when, `^somebody makes one attempt without a key$`, s.attemptOnce},
-		{when, `^other users do the same$`, s.othersDoTheSame},
-		{then, `^each meter of the limiter is there, of its kind and with its labels$`, s.metersAreThere},
-		{then, `^startup counts one$`, s.startupIsOne},
-		{then, `^each decision on them is counted once, under their plan's rate$`, s.decisionsCounted},
-		{then, `^each of these decisions has a duration$`, s.durationsCounted},
-		{then, `^the attempt is counted as anonymous$`, s.anonymousCounted},
-		{then, `^each answer is counted as (missing|malformed)$`, s.failuresCounted},
-		{then, `^the caches hold them, and have room$`, s.cachesHold},
-		{then, `^the limiter's labels are those of the contract and say nothing of anybody$`, s.labelsAreClosed},
-		{then, `^there are as many series as before$`, s.seriesAreTheSame},
+		{when, `^the page of metrics is read$`, "what later sentences compare with", needs{contract.NeedMetrics}, s.readMeters},
+		{when, `^somebody makes one attempt without a key$`, "one attempt without any credential", nil, s.attemptOnce},
+		{when, `^other users do the same$`, "a new user on every other plan", needs{contract.NeedMetrics}, s.othersDoTheSame},
+		{then, `^each meter of the limiter is there, of its kind and with its labels$`, "as the page was read", needs{contract.NeedMetrics}, s.metersAreThere},
+		{then, `^startup counts one$`, "as the page was read", needs{contract.NeedMetrics}, s.startupIsOne},
+		{then, `^each decision on them is counted once, under their plan's rate$`, "the answers since the page was read", needs{contract.NeedMetrics}, s.decisionsCounted},
+		{then, `^each of these decisions has a duration$`, "the answers since the page was read", needs{contract.NeedMetrics}, s.durationsCounted},
+		{then, `^the attempt is counted as anonymous$`, "and as no user's", needs{contract.NeedMetrics}, s.anonymousCounted},
+		{then, `^each answer is counted as (missing|malformed)$`, "in the failures of configuration, and as no decision", needs{contract.NeedMetrics}, s.failuresCounted},
+		{then, `^the caches hold them, and have room$`, "the gauges of buckets and permits, read now", needs{contract.NeedMetrics}, s.cachesHold},
+		{then, `^the limiter's labels are those of the contract and say nothing of anybody$`, "no user, address, key or path", needs{contract.NeedMetrics}, s.labelsAreClosed},
+		{then, `^there are as many series as before$`, "more users make no more series", needs{contract.NeedMetrics}, s.seriesAreTheSame},
 	}
 }
 

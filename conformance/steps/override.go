@@ -17,21 +17,21 @@ import (
 func (s *Scenario) overrides() []sentence {
 	const which = `^their (rate|burst|cap) is `
 	return []sentence{
-		{when, which + `(set|raised|lowered) by an override$`, func(ctx context.Context, which, how string) error {
+		{when, which + `(set|raised|lowered) by an override$`, "to twice or half of what it is, a cap by two or one", needs{contract.NeedPolicy}, func(ctx context.Context, which, how string) error {
 			return s.override(ctx, which, how, target.Override{})
 		}},
-		{when, which + `raised by an override that expires$`, s.overrideThatExpires},
-		{when, which + `raised by an override with a reason and an author$`, func(ctx context.Context, which string) error {
+		{when, which + `raised by an override that expires$`, "in a day", needs{contract.NeedPolicy, contract.NeedClock}, s.overrideThatExpires},
+		{when, which + `raised by an override with a reason and an author$`, "which the history has to show", needs{contract.NeedPolicy}, func(ctx context.Context, which string) error {
 			return s.override(ctx, which, "raised", target.Override{Reason: ownReason, Author: ownAuthor})
 		}},
-		{when, `^their (rate|burst|cap) override is replaced by a (larger|smaller) one$`, s.replaceOverride},
-		{when, `^their (rate|burst|cap) override is replaced by a larger one that expires$`, s.replaceByOneThatExpires},
-		{when, `^their (rate|burst|cap) override is written again as it is$`, s.writeOverrideAgain},
-		{when, `^their (rate|burst|cap) override is ended$`, s.endOverride},
-		{when, `^they wait until just before it (?:expires|takes over)$`, s.waitUntilJustBefore},
-		{when, `^they wait until it (?:expires|takes over)$`, s.waitUntilItHappens},
-		{then, `^their history holds both, the first one as ended, each with reason and author$`, s.historyHoldsBoth},
-		{then, `^their history holds no override$`, s.historyIsEmpty},
+		{when, `^their (rate|burst|cap) override is replaced by a (larger|smaller) one$`, "twice or half of what is in force", needs{contract.NeedPolicy}, s.replaceOverride},
+		{when, `^their (rate|burst|cap) override is replaced by a larger one that expires$`, "in a day", needs{contract.NeedPolicy, contract.NeedClock}, s.replaceByOneThatExpires},
+		{when, `^their (rate|burst|cap) override is written again as it is$`, "the same value once more", needs{contract.NeedPolicy}, s.writeOverrideAgain},
+		{when, `^their (rate|burst|cap) override is ended$`, "the plan's value is back", needs{contract.NeedPolicy}, s.endOverride},
+		{when, `^they wait until just before it (?:expires|takes over)$`, "the override or plan that was announced", needs{contract.NeedClock}, s.waitUntilJustBefore},
+		{when, `^they wait until it (?:expires|takes over)$`, "the override or plan that was announced", needs{contract.NeedClock}, s.waitUntilItHappens},
+		{then, `^their history holds both, the first one as ended, each with reason and author$`, "two overrides of the burst", needs{contract.NeedHistory}, s.historyHoldsBoth},
+		{then, `^their history holds no override$`, "none was ever written", needs{contract.NeedHistory}, s.historyIsEmpty},
 	}
 }
 
@@ -183,36 +183,28 @@ type refusal struct {
 // boundaries are the sentences about who may write an override, and what.
 func (s *Scenario) boundaries() []sentence {
 	return []sentence{
-		{when, `^an operator writes (.+) as each of their overrides$`, s.writeNonsense},
-		{then, `^each was refused with a clear error$`, s.refusedClearly},
-		{when, `^they try to write themselves overrides as the control protocol does$`, s.tryControl},
-		{when, `^they try every internal route$`, s.tryInternal},
-		{then, `^each attempt was refused$`, s.attemptsRefused},
+		{when, `^an operator writes (` + anyOf(nonsense(target.Burst)) + `) as each of their overrides$`, "a value that is no allowance, for rate, burst and cap", needs{contract.NeedPolicy}, s.writeNonsense},
+		{then, `^each was refused with a clear error$`, "status 400 to 499, a code and a message", nil, s.refusedClearly},
+		{when, `^they try to write themselves overrides as the control protocol does$`, "at the API, with their own key", nil, s.tryControl},
+		{when, `^they try every internal route$`, "with their own key", needs{contract.NeedInternal}, s.tryInternal},
+		{then, `^each attempt was refused$`, "none was answered with a success", nil, s.attemptsRefused},
 	}
 }
 
-// nonsense is a JSON value, for a dimension, that is no override.
-func nonsense(word string, d target.Dimension) (any, error) {
-	values := map[string]any{
+// nonsense is JSON values, for a dimension, that are no override.
+func nonsense(d target.Dimension) map[string]any {
+	return map[string]any{
 		"null": nil, "zero": 0, "a negative number": -1, "a fraction": number("1.5"), "a whole number with a point": number("5.0"),
 		"a number above the range": d.Most() + 1, "a huge number": number("1e99"), "the largest integer": number("9223372036854775807"),
 		"a word": "unlimited", "a number in quotes": "5", "an empty text": "", "a truth value": true, "a list": []int{5}, "an object": map[string]int{"value": 5},
 	}
-	v, ok := values[word]
-	if !ok {
-		return nil, fmt.Errorf("no such value: %q", word)
-	}
-	return v, nil
 }
 
 func (s *Scenario) writeNonsense(ctx context.Context, word string) error {
 	s.begin()
 	s.refusals = nil
 	for _, d := range target.Dimensions() {
-		value, err := nonsense(word, d)
-		if err != nil {
-			return err
-		}
+		value := nonsense(d)[word]
 		r := refusal{what: fmt.Sprintf("%s as %s", word, d)}
 		if err := s.WriteOverride(ctx, s.user().User, d, value); err != nil && !errors.As(err, &r.by) {
 			return setup(err)

@@ -53,8 +53,6 @@ func TestBrokenTextsAreNoEntitlements(t *testing.T) {
 	}
 	_, err := brokenText("fine", target.Burst)
 	require.Error(t, err)
-	_, err = nonsense("fine", target.Burst)
-	require.Error(t, err)
 }
 
 func TestWhatAReaderSeesOfAPage(t *testing.T) {

@@ -7,18 +7,19 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // pages are the sentences about the billing page.
 func (s *Scenario) pages() []sentence {
 	return []sentence{
-		{when, `^their (rate|burst|cap) is set to a telling number by an override with a reason and an author$`, s.overrideTelling},
-		{when, `^they look at their billing page$`, s.lookAtPage},
-		{then, `^it shows their rate, burst and cap$`, s.pageShowsValues},
-		{then, `^it calls none of them negotiated$`, func() error { return s.pageMarks(0) }},
-		{then, `^it calls one of them negotiated$`, func() error { return s.pageMarks(1) }},
-		{then, `^neither reason nor author is in it$`, s.pageKeepsQuiet},
+		{when, `^their (rate|burst|cap) is set to a telling number by an override with a reason and an author$`, "a number that no plan has", needs{contract.NeedPolicy}, s.overrideTelling},
+		{when, `^they look at their billing page$`, "signed in with their key", needs{contract.NeedPage}, s.lookAtPage},
+		{then, `^it shows their rate, burst and cap$`, "the numbers in force", needs{contract.NeedPage}, s.pageShowsValues},
+		{then, `^it calls none of them negotiated$`, "the page's word for it is not there", needs{contract.NeedPage}, func() error { return s.pageMarks(0) }},
+		{then, `^it calls one of them negotiated$`, "the page's word for it is there once", needs{contract.NeedPage}, func() error { return s.pageMarks(1) }},
+		{then, `^neither reason nor author is in it$`, "nowhere in the page's source", needs{contract.NeedPage}, s.pageKeepsQuiet},
 	}
 }
 

@@ -19,24 +19,24 @@ import (
 // startups are the sentences about servers that a scenario starts and stops.
 func (s *Scenario) startups() []sentence {
 	return []sentence{
-		{when, `^a server is started with nothing set$`, func(ctx context.Context) error { return s.starts(ctx, nil) }},
-		{when, `^a server is started with (several replicas|one replica|several replicas on local storage|local storage)$`, s.startsWith},
-		{when, `^servers are started with every value of (\S+) that makes no sense$`, s.startsWithNonsense},
-		{then, `^it starts$`, s.didStart},
-		{then, `^it refuses to start, names replicas and storage, and never listens$`, s.refusedBoth},
-		{then, `^each refuses to start and names that setting$`, s.refusedByName},
+		{when, `^a server is started with nothing set$`, "one more of the deployment's kind", needs{contract.NeedProcess}, func(ctx context.Context) error { return s.starts(ctx, nil) }},
+		{when, `^a server is started with (several replicas|one replica|several replicas on local storage|local storage)$`, "one more of the deployment's kind", needs{contract.NeedProcess}, s.startsWith},
+		{when, `^servers are started with every value of (\S+) that makes no sense$`, "one server for each value of that setting; a setting below invoicespec.rate-limit", needs{contract.NeedProcess}, s.startsWithNonsense},
+		{then, `^it starts$`, "and is ready", needs{contract.NeedProcess}, s.didStart},
+		{then, `^it refuses to start, names replicas and storage, and never listens$`, "and exits with another code than 0", needs{contract.NeedProcess}, s.refusedBoth},
+		{then, `^each refuses to start and names that setting$`, "and exits with another code than 0", needs{contract.NeedProcess}, s.refusedByName},
 
-		{given, `^a server of its own$`, func(ctx context.Context) error { return s.ready(s.ownServer(ctx, nil)) }},
-		{given, `^a server of its own with (an anonymous burst of three|a quick anonymous rate|one anonymous place|this machine as a trusted proxy)$`, s.ownServerWith},
-		{when, `^that server is stopped and another is started in its place$`, s.startAnew},
-		{when, `^somebody sends wrong keys until the first rejection$`, s.guessUntilRejected},
-		{when, `^somebody waits for one such attempt and makes it$`, s.waitAndGuess},
-		{when, `^the validations of two keys are begun and held$`, s.beginTwo},
-		{then, `^one of them was refused for want of a place$`, s.oneWasRefused},
-		{when, `^somebody sends wrong keys for one client after the other$`, s.guessForClients},
-		{then, `^three of them were let through$`, s.threeLetThrough},
-		{then, `^it was let through$`, s.wasLetThrough},
-		{then, `^each client had attempts of its own$`, s.eachClientHadItsOwn},
+		{given, `^a server of its own$`, "one more of the deployment's kind, which the rest of the scenario asks", needs{contract.NeedProcess}, func(ctx context.Context) error { return s.ready(s.ownServer(ctx, nil)) }},
+		{given, `^a server of its own with (an anonymous burst of three|a quick anonymous rate|one anonymous place|this machine as a trusted proxy)$`, "one more of the deployment's kind, which the rest of the scenario asks", needs{contract.NeedProcess}, s.ownServerWith},
+		{when, `^that server is stopped and another is started in its place$`, "on what the first one stored", needs{contract.NeedProcess}, s.startAnew},
+		{when, `^somebody sends wrong keys until the first rejection$`, "to the scenario's own server", nil, s.guessUntilRejected},
+		{when, `^somebody waits for one such attempt and makes it$`, "at the quick anonymous rate", nil, s.waitAndGuess},
+		{when, `^the validations of two keys are begun and held$`, "where there is one place", needs{contract.NeedHoldAuth}, s.beginTwo},
+		{then, `^one of them was refused for want of a place$`, "429 CONCURRENCY_LIMIT_EXCEEDED", nil, s.oneWasRefused},
+		{when, `^somebody sends wrong keys for one client after the other$`, "three clients that the proxy names, and the first one again", nil, s.guessForClients},
+		{then, `^three of them were let through$`, "and what came back meanwhile", nil, s.threeLetThrough},
+		{then, `^it was let through$`, "the latest answer is 401", nil, s.wasLetThrough},
+		{then, `^each client had attempts of its own$`, "the first attempt of each got 401, the second one 429", nil, s.eachClientHadItsOwn},
 	}
 }
 

@@ -15,19 +15,19 @@ import (
 // what a trusted proxy does.
 func (s *Scenario) proxied() []sentence {
 	return []sentence{
-		{given, `^a client behind a trusted proxy$`, func(ctx context.Context) error { return s.aClient(ctx, false, false) }},
-		{given, `^an emptied client$`, func(ctx context.Context) error { return s.aClient(ctx, false, true) }},
-		{given, `^an emptied client with an IPv6 address$`, func(ctx context.Context) error { return s.aClient(ctx, true, true) }},
-		{given, `^an emptied client (next to|spelled like) a trusted proxy$`, s.almostAProxy},
-		{given, `^an emptied proxy$`, s.anEmptiedProxy},
-		{when, `^attempts come from there with a new client in (.+) each time$`, s.tryNamingOthers},
-		{when, `^attempts come for that client with (.+)$`, s.tryForClient},
-		{when, `^attempts come for other clients with (.+)$`, s.tryForOthers},
-		{when, `^attempts come for other addresses of its prefix$`, s.tryForPrefix},
-		{when, `^attempts come for clients of other prefixes$`, s.tryForOtherPrefixes},
-		{when, `^attempts come from it that name nobody$`, s.tryNamingNobody},
-		{then, `^each was held to that client's pool$`, s.wasHeldToThePool},
-		{then, `^each had a pool of its own$`, s.hadItsOwn},
+		{given, `^a client behind a trusted proxy$`, "an address that the proxy names, of the scenario's own", needs{contract.NeedProxy}, func(ctx context.Context) error { return s.aClient(ctx, false, false) }},
+		{given, `^an emptied client$`, "an address that the proxy names, its attempts spent on wrong keys", needs{contract.NeedProxy}, func(ctx context.Context) error { return s.aClient(ctx, false, true) }},
+		{given, `^an emptied client with an IPv6 address$`, "an address that the proxy names, its attempts spent on wrong keys", needs{contract.NeedProxy}, func(ctx context.Context) error { return s.aClient(ctx, true, true) }},
+		{given, `^an emptied client (next to|spelled like) a trusted proxy$`, "an address that only looks like a trusted one, its attempts spent on wrong keys", needs{contract.NeedProxy}, s.almostAProxy},
+		{given, `^an emptied proxy$`, "the proxy's own address, its attempts spent on wrong keys", needs{contract.NeedProxy}, s.anEmptiedProxy},
+		{when, `^attempts come from there with a new client in (.+) each time$`, "another forged address each time in a header, or in any look-alike of one", nil, s.tryNamingOthers},
+		{when, `^attempts come for that client with (.+)$`, "four attempts, the client named in such a spelling", needs{contract.NeedProxy}, s.tryForClient},
+		{when, `^attempts come for other clients with (.+)$`, "four attempts of four clients, each named in such a spelling", needs{contract.NeedProxy}, s.tryForOthers},
+		{when, `^attempts come for other addresses of its prefix$`, "four attempts of neighbours, by IPv6", needs{contract.NeedProxy}, s.tryForPrefix},
+		{when, `^attempts come for clients of other prefixes$`, "four attempts of clients that share no pool, by IPv6", needs{contract.NeedProxy}, s.tryForOtherPrefixes},
+		{when, `^attempts come from it that name nobody$`, "no header, an empty one, one that holds no address, one of trusted addresses alone", needs{contract.NeedProxy}, s.tryNamingNobody},
+		{then, `^each was held to that client's pool$`, "one at least was refused, and none got in that should not", nil, s.wasHeldToThePool},
+		{then, `^each had a pool of its own$`, "each got 401", nil, s.hadItsOwn},
 	}
 }
 

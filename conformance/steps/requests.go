@@ -54,6 +54,21 @@ func singular(plural string) kind {
 	return kind(text)
 }
 
+// needs is what a kind takes beside plain HTTP.
+func (k kind) needs() needs {
+	switch k {
+	case kindInvalid:
+		return needs{contract.NeedInvalid}
+	case kindExhausted:
+		return needs{contract.NeedOperations}
+	case kindFails, kindPanics, kindTimesOut:
+		return needs{contract.NeedFail}
+	case kindAboveCap:
+		return needs{contract.NeedHold}
+	}
+	return nil
+}
+
 // perform sends one request of a kind, in the state of affairs that makes it
 // one. The answer it is about is the last one sent.
 func (s *Scenario) perform(ctx context.Context, u *subject, k kind) (exchange, error) {

@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
 )
 
 // schedules are the sentences about plans that take over later.
 func (s *Scenario) schedules() []sentence {
 	return []sentence{
-		{when, `^the next (larger|smaller) plan is scheduled for the end of their billing period$`, s.schedule},
-		{when, `^their billing period is ended now$`, s.endPeriod},
+		{when, `^the next (larger|smaller) plan is scheduled for the end of their billing period$`, "by burst", needs{contract.NeedSchedule, contract.NeedPolicy, contract.NeedPlans}, s.schedule},
+		{when, `^their billing period is ended now$`, "what was scheduled takes over", needs{contract.NeedSchedule}, s.endPeriod},
 	}
 }
 
@@ -43,17 +44,17 @@ func (s *Scenario) endPeriod(ctx context.Context) error {
 // capacities are the sentences about paid operations.
 func (s *Scenario) capacities() []sentence {
 	return []sentence{
-		{when, `^their operations are (used up|bought|down to one|down to two)$`, s.setOperations},
-		{when, `^their operations are counted$`, s.countOperations},
-		{when, `^they send as many requests at once as their cap$`, s.sendCapAtOnce},
-		{when, `^they have a request in flight in the engine$`, s.inFlightInEngine},
-		{when, `^a client goes away while its response is being written$`, s.goneDuringResponse},
-		{then, `^they have as many operations left and used as before$`, s.sameOperations},
-		{then, `^no more of them succeeded than operations were left$`, s.noMoreThanLeft},
-		{then, `^the answer says that no operation is left$`, s.saysExhausted},
-		{then, `^the answer is a success$`, s.isSuccess},
-		{then, `^what was in flight succeeds and is charged once$`, s.flightIsCharged},
-		{then, `^exactly one operation was charged$`, func(ctx context.Context) error { return s.userCharged(ctx, 1) }},
+		{when, `^their operations are (used up|bought|down to one|down to two)$`, "the operations left in the billing period", needs{contract.NeedOperations}, s.setOperations},
+		{when, `^their operations are counted$`, "what later sentences compare with", needs{contract.NeedOperations}, s.countOperations},
+		{when, `^they send as many requests at once as their cap$`, "valid ones, at one moment", nil, s.sendCapAtOnce},
+		{when, `^they have a request in flight in the engine$`, "its operation is reserved", needs{contract.NeedGates}, s.inFlightInEngine},
+		{when, `^a client goes away while its response is being written$`, "the work is done by then", needs{contract.NeedGates}, s.goneDuringResponse},
+		{then, `^they have as many operations left and used as before$`, "as they were counted", needs{contract.NeedOperations}, s.sameOperations},
+		{then, `^no more of them succeeded than operations were left$`, "and one at least did", needs{contract.NeedOperations}, s.noMoreThanLeft},
+		{then, `^the answer says that no operation is left$`, "the latest answer is neither a success nor the server's failure", nil, s.saysExhausted},
+		{then, `^the answer is a success$`, "the latest answer has the valid operation's status", nil, s.isSuccess},
+		{then, `^what was in flight succeeds and is charged once$`, "when it is let go", needs{contract.NeedAudit, contract.NeedGates}, s.flightIsCharged},
+		{then, `^exactly one operation was charged$`, "to the user in all", needs{contract.NeedAudit}, func(ctx context.Context) error { return s.userCharged(ctx, 1) }},
 	}
 }
 

@@ -3,18 +3,34 @@ package steps
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/cucumber/godog"
+
+	"github.com/invoicespec/brimline/conformance/contract"
 )
 
 // sentence is one sentence that features may use: a regular expression anchored
-// at both ends, and what it does. Its groups become the function's arguments.
+// at both ends, what it means for who writes features, what it needs of a target
+// by itself, and what it does. Its groups become the function's arguments.
 type sentence struct {
 	keyword keyword
 	pattern string
+	means   string
+	needs   needs
 	does    any
+}
+
+// needs is what a sentence cannot do without.
+type needs []contract.Need
+
+// topic is the sentences about one matter.
+type topic struct {
+	name      string
+	sentences []sentence
 }
 
 // keyword is what a sentence begins with, "And" taken as the one before.
@@ -37,22 +53,36 @@ func (s *Scenario) Register(sc *godog.ScenarioContext) {
 	}
 }
 
-// sentences lists all there are.
-func (s *Scenario) sentences() []sentence {
-	return slices.Concat(
-		s.givens(),
-		s.whens(), s.flights(), s.strangers(), s.addresses(), s.proxied(), s.unparsables(),
-		s.changes(), s.schedules(), s.overrides(), s.boundaries(), s.breakages(), s.capacities(), s.restarts(),
-		s.thens(), s.audits(), s.pages(),
-		s.startups(), s.metered(),
-	)
+// topics lists all sentences there are.
+func (s *Scenario) topics() []topic {
+	return []topic{
+		{"users", s.givens()},
+		{"requests", s.whens()},
+		{"requests in flight", s.flights()},
+		{"bad credentials", s.strangers()},
+		{"attempts of an address", s.addresses()},
+		{"clients behind a proxy", s.proxied()},
+		{"what a parser refuses", s.unparsables()},
+		{"changes under way", s.changes()},
+		{"plans that take over later", s.schedules()},
+		{"overrides", s.overrides()},
+		{"the operator boundary", s.boundaries()},
+		{"broken entitlements", s.breakages()},
+		{"paid operations", s.capacities()},
+		{"a server that starts anew", s.restarts()},
+		{"answers", s.thens()},
+		{"what a request leaves behind", s.audits()},
+		{"the billing page", s.pages()},
+		{"servers of a scenario's own", s.startups()},
+		{"the page of metrics", s.metered()},
+		{Offered, s.offered()},
+	}
 }
 
-// Patterns lists the pattern of every sentence.
-func Patterns() []string {
-	var all []string
-	for _, x := range new(Scenario).sentences() {
-		all = append(all, x.pattern)
+func (s *Scenario) sentences() []sentence {
+	var all []sentence
+	for _, t := range s.topics() {
+		all = append(all, t.sentences...)
 	}
 	return all
 }
@@ -61,8 +91,8 @@ func Patterns() []string {
 // scenario would take longer than most scenarios do.
 func compiled() map[string]*regexp.Regexp {
 	all := map[string]*regexp.Regexp{}
-	for _, p := range Patterns() {
-		all[p] = regexp.MustCompile(p)
+	for _, x := range new(Scenario).sentences() {
+		all[x.pattern] = regexp.MustCompile(x.pattern)
 	}
 	return all
 }
@@ -92,4 +122,9 @@ func (s *Scenario) sends(collect func() ([]exchange, error)) error {
 func (s *Scenario) ready(err error) error {
 	s.mark = len(s.found)
 	return err
+}
+
+// anyOf matches the words that something is told apart by.
+func anyOf[V any](all map[string]V) string {
+	return strings.Join(slices.Sorted(maps.Keys(all)), "|")
 }

@@ -13,9 +13,9 @@ import (
 // unparsables are the sentences about requests that never get to a handler.
 func (s *Scenario) unparsables() []sentence {
 	return []sentence{
-		{when, `^they send what an HTTP parser refuses$`, s.sendUnparsable},
-		{then, `^none of the refusals has a request id$`, s.refusalsHaveNoID},
-		{then, `^nothing but the valid request left a log entry$`, s.onlyOneEntry},
+		{when, `^they send what an HTTP parser refuses$`, "malformed requests, each on a connection of its own", nil, s.sendUnparsable},
+		{then, `^none of the refusals has a request id$`, "they never got to a handler", nil, s.refusalsHaveNoID},
+		{then, `^nothing but the valid request left a log entry$`, "of this user", needs{contract.NeedAudit}, s.onlyOneEntry},
 	}
 }
 
@@ -81,7 +81,7 @@ func (s *Scenario) onlyOneEntry(ctx context.Context) error {
 // restarts are the sentences about a server that starts anew.
 func (s *Scenario) restarts() []sentence {
 	return []sentence{
-		{when, `^the server starts anew$`, s.restart},
+		{when, `^the server starts anew$`, "on what it has stored", needs{contract.NeedRestart}, s.restart},
 	}
 }
 
