@@ -74,9 +74,7 @@ func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, 
 		Clauses:    judge(contract.Clauses(), r.results(), o.Strict),
 		Power:      record.Power{Further: []record.Further{}},
 	}
-	c.Counts = record.Of(c.Clauses)
-	c.Result = result(c.Clauses, o.Clauses)
-	return c, nil
+	return c.Summed(), nil
 }
 
 func describe(t *target.Target) record.Target {

@@ -24,7 +24,7 @@ import (
 func judge(clauses []contract.Clause, outcomes []outcome, strict bool) []record.Clause {
 	var all []record.Clause
 	for _, c := range clauses {
-		rc := record.Clause{ID: c.ID, Level: string(c.Level), Group: c.Group, Sentence: c.Sentence, Scenarios: []record.Scenario{}}
+		rc := record.Clause{ID: c.ID, Level: string(c.Level), Group: c.Group, Sentence: c.Sentence, Decision: c.Decision, Scenarios: []record.Scenario{}}
 		for _, o := range outcomes {
 			if s, concerned := o.of(c, strict); concerned {
 				if lacks := outOfReach(c, outcomes); lacks != "" && len(s.Findings) > 0 {
@@ -73,7 +73,7 @@ func (o outcome) of(c contract.Clause, strict bool) (record.Scenario, bool) {
 	case o.Untrue:
 		s.Verdict, s.Reason = record.Untrue, o.NotRun
 	case o.NotRun != "":
-		s.Verdict, s.Reason = record.NotRun, o.NotRun
+		s.Verdict, s.Reason, s.OutOfReach = record.NotRun, o.NotRun, o.lacks != ""
 	case o.err == nil:
 		s.Verdict = record.Pass
 	case errors.Is(o.err, steps.ErrBroken):
@@ -150,20 +150,4 @@ func reasons(scenarios []record.Scenario) []string {
 		}
 	}
 	return all
-}
-
-// result sums up a run. What was not selected does not count against it.
-func result(clauses []record.Clause, selected []string) record.Result {
-	r := record.ResultSuccess
-	for _, c := range clauses {
-		switch {
-		case c.Verdict == record.Fail:
-			return record.ResultFailure
-		case len(selected) > 0 && !slices.Contains(selected, c.ID):
-		case c.Verdict == record.Pass && c.Reason == "", c.Verdict == record.Differs:
-		default:
-			r = record.ResultPartial
-		}
-	}
-	return r
 }

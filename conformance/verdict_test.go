@@ -136,47 +136,6 @@ func TestVerdictOfSeveralScenarios(t *testing.T) {
 	}
 }
 
-func TestResultOfARun(t *testing.T) {
-	run := func(selected []string, verdicts ...record.Clause) record.Result {
-		all := []record.Clause{}
-		for _, c := range contract.Clauses() {
-			rc := record.Clause{ID: c.ID, Verdict: record.Pass}
-			for _, v := range verdicts {
-				if v.ID == c.ID {
-					rc = v
-				}
-			}
-			all = append(all, rc)
-		}
-		return result(all, selected)
-	}
-	is := func(id string, v record.Verdict) record.Clause { return record.Clause{ID: id, Verdict: v} }
-
-	require.Equal(t, record.ResultSuccess, run(nil))
-	require.Equal(t, record.ResultSuccess, run(nil, is("ERR-4", record.Differs)))
-	require.Equal(t, record.ResultFailure, run(nil, is("RATE-1", record.Fail), is("RATE-2", record.NotRun)))
-	for _, v := range []record.Verdict{record.NotRun, record.Inconclusive, record.SetupFailed, record.Untrue} {
-		require.Equal(t, record.ResultPartial, run(nil, is("RATE-1", v)), v)
-	}
-	require.Equal(t, record.ResultPartial, run(nil, record.Clause{ID: "RATE-1", Verdict: record.Pass, Reason: "partly: …"}))
-
-	selected := []string{"RATE-1"}
-	require.Equal(t, record.ResultSuccess, run(selected, is("RATE-2", record.NotRun)), "nobody asked for RATE-2")
-	require.Equal(t, record.ResultPartial, run(selected, is("RATE-1", record.Inconclusive)))
-	require.Equal(t, record.ResultFailure, run(selected, is("RATE-2", record.Fail)), "broken in passing is broken")
-}
-
-func TestEveryVerdictIsCounted(t *testing.T) {
-	var clauses []record.Clause
-	for _, v := range record.Verdicts() {
-		clauses = append(clauses, record.Clause{Verdict: v})
-	}
-	counts := record.Of(clauses)
-	for _, v := range record.Verdicts() {
-		require.Equal(t, 1, counts.Get(v), v)
-	}
-}
-
 func TestUnknownEndsAreMistakesOfTheSuite(t *testing.T) {
 	for _, err := range []error{nil, broken("X"), steps.ErrSetup, fmt.Errorf("x: %w", steps.ErrInconclusive), errInterrupted} {
 		require.NoError(t, outcome{err: err}.suiteErr())

@@ -106,6 +106,7 @@ type Clause struct {
 	Needs    []Need `json:"needs"` // to see the whole clause; a scenario of it may need less
 	Group    string `json:"group"`
 	Sentence string `json:"sentence"`
+	Decision string `json:"decision,omitempty"` // what the reference does and why, where it is DECIDED
 }
 
 // Group is the clauses that share a heading.
@@ -126,9 +127,11 @@ func Clauses() []Clause {
 // Groups lists every clause under its heading, both in the contract's order.
 func Groups() []Group {
 	groups := slices.Concat(userGroups(), policyGroups(), operatorGroups())
+	settled := decisions()
 	for _, g := range groups {
 		for i := range g.Clauses {
-			g.Clauses[i].Group = g.Name
+			c := &g.Clauses[i]
+			c.Group, c.Decision = g.Name, settled[c.ID]
 		}
 	}
 	return groups

@@ -23,6 +23,7 @@ func TestClausesAreWellFormed(t *testing.T) {
 			require.NotEmpty(t, c.Group)
 			require.NotEmpty(t, c.Needs)
 			require.True(t, strings.HasSuffix(c.Sentence, "."), "a sentence ends in a full stop: %q", c.Sentence)
+			require.Equal(t, c.Level == contract.Decided, c.Decision != "", "what was decided here is said, and nothing else")
 			for _, n := range c.Needs {
 				_, err := contract.ParseNeed(string(n))
 				require.NoError(t, err)

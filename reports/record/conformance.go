@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ConformanceSchema names the layout of [Conformance] as JSON. It changes when
 // a key is renamed, removed or given another meaning, not when one is added.
@@ -21,8 +24,27 @@ type Conformance struct {
 	Charged    int64     `json:"charged_at_most"`    // operations that the target can have charged
 	Aborted    string    `json:"aborted,omitempty"`  // why the run ended early
 	Selected   []string  `json:"selected,omitempty"` // what was asked for; absent: everything
-	Clauses    []Clause  `json:"clauses"`            // every clause of the contract, in its order
-	Power      Power     `json:"power"`              // which known faults this run can have noticed
+	Reproduce  Reproduce `json:"reproduce"`
+
+	KnownFailing []KnownFailing `json:"known_failing,omitempty"` // what was expected not to be kept
+	Changes      *Changes       `json:"changes,omitempty"`       // against an earlier run
+	Clauses      []Clause       `json:"clauses"`                 // every clause of the contract, in its order
+	Power        Power          `json:"power"`                   // which known faults this run can have noticed
+	Totals       Totals         `json:"totals"`                  // last, so that a file that was cut shows
+}
+
+// Reproduce is what it takes to do a run again. Nothing in it is secret: keys
+// are read from where the target file says.
+type Reproduce struct {
+	Command string `json:"command,omitempty"` // for a shell
+	Run     string `json:"run,omitempty"`     // the id that its requests carried
+}
+
+// Totals is how much a result holds.
+type Totals struct {
+	Clauses   int `json:"clauses"`
+	Scenarios int `json:"scenarios"` // over all clauses; one that carries two counts twice
+	Findings  int `json:"findings"`
 }
 
 // Target is the deployment that was judged.
@@ -40,8 +62,8 @@ type Result string
 // The results. A failure is a failure whatever else could not be told.
 const (
 	ResultSuccess Result = "success" // every clause was judged and none failed
-	ResultPartial Result = "partial" // none failed, but not every clause was judged
-	ResultFailure Result = "failure"
+	ResultPartial Result = "partial" // none failed, but some were not judged in full, or were known to fail
+	ResultFailure Result = "failure" // a clause failed, or one that was known to fail is kept
 )
 
 // Verdict is what was found of a clause or in a scenario.
@@ -51,23 +73,27 @@ type Verdict string
 const (
 	Pass         Verdict = "pass"
 	Fail         Verdict = "fail"
-	Untrue       Verdict = "untrue"       // what the target file declares for it is not so
-	Differs      Verdict = "differs"      // a DECIDED clause that is settled otherwise there
-	Inconclusive Verdict = "inconclusive" // the question was asked and not answered
-	SetupFailed  Verdict = "setup_failed" // the question could not be asked
-	NotRun       Verdict = "not_run"      // the target does not offer what it takes, or nobody asked
+	Untrue       Verdict = "untrue"        // what the target file declares for it is not so
+	KnownFails   Verdict = "known_failing" // not kept, as was known; see [Conformance.WithKnown]
+	Stale        Verdict = "stale"         // kept, though it was said to be known that it is not
+	Differs      Verdict = "differs"       // a DECIDED clause that is settled otherwise there
+	Inconclusive Verdict = "inconclusive"  // the question was asked and not answered
+	SetupFailed  Verdict = "setup_failed"  // the question could not be asked
+	NotRun       Verdict = "not_run"       // the target does not offer what it takes, or nobody asked
 )
 
 // Verdicts lists all of them, worst first.
 func Verdicts() []Verdict {
-	return []Verdict{Fail, Untrue, Differs, SetupFailed, Inconclusive, Pass, NotRun}
+	return []Verdict{Fail, Stale, Untrue, KnownFails, Differs, SetupFailed, Inconclusive, Pass, NotRun}
 }
 
 // Counts is how many clauses ended how.
 type Counts struct {
 	Pass         int `json:"pass"`
 	Fail         int `json:"fail"`
-	Untrue       int `json:"untrue"` // absent in files of versions before it
+	Untrue       int `json:"untrue"`
+	KnownFails   int `json:"known_failing"`
+	Stale        int `json:"stale"`
 	Differs      int `json:"differs"`
 	Inconclusive int `json:"inconclusive"`
 	SetupFailed  int `json:"setup_failed"`
@@ -80,6 +106,7 @@ type Clause struct {
 	Level     string     `json:"level"`
 	Group     string     `json:"group"`
 	Sentence  string     `json:"sentence"`
+	Decision  string     `json:"decision,omitempty"` // what the reference does and why, where it is DECIDED
 	Verdict   Verdict    `json:"verdict"`
 	Reason    string     `json:"reason,omitempty"` // why it is no plain pass
 	Scenarios []Scenario `json:"scenarios"`        // those that carry it, and those that broke it in passing
@@ -91,7 +118,8 @@ type Scenario struct {
 	At         string    `json:"at"` // feature file and line
 	Verdict    Verdict   `json:"verdict"`
 	Reason     string    `json:"reason,omitempty"`
-	InPassing  bool      `json:"in_passing,omitempty"` // it is about another clause and broke this one on its way
+	InPassing  bool      `json:"in_passing,omitempty"`   // it is about another clause and broke this one on its way
+	OutOfReach bool      `json:"out_of_reach,omitempty"` // not run since the target does not offer what it takes
 	DurationMS int64     `json:"duration_ms"`
 	Findings   []Finding `json:"findings,omitempty"`
 }
@@ -109,25 +137,43 @@ type Finding struct {
 	Answer      string `json:"answer,omitempty"`   // the answer's status line, headers and body, cut
 }
 
+// Summed is c with its counts, its result and its totals made from its clauses.
+func (c Conformance) Summed() Conformance {
+	c.Counts = Of(c.Clauses)
+	c.Result = c.sum()
+	c.Totals = Totals{Clauses: len(c.Clauses)}
+	for _, cl := range c.Clauses {
+		c.Totals.Scenarios += len(cl.Scenarios)
+		for _, s := range cl.Scenarios {
+			c.Totals.Findings += len(s.Findings)
+		}
+	}
+	return c
+}
+
+// sum is the whole in a word. What was not selected does not count against it,
+// unless it failed.
+func (c Conformance) sum() Result {
+	r := ResultSuccess
+	for _, cl := range c.Clauses {
+		switch {
+		case cl.Verdict == Fail, cl.Verdict == Stale:
+			return ResultFailure
+		case len(c.Selected) > 0 && !slices.Contains(c.Selected, cl.ID):
+		case cl.Verdict == Pass && cl.Reason == "", cl.Verdict == Differs:
+		default:
+			r = ResultPartial
+		}
+	}
+	return r
+}
+
 // Of counts the clauses by verdict.
 func Of(clauses []Clause) Counts {
 	var c Counts
 	for _, cl := range clauses {
-		switch cl.Verdict {
-		case Pass:
-			c.Pass++
-		case Fail:
-			c.Fail++
-		case Untrue:
-			c.Untrue++
-		case Differs:
-			c.Differs++
-		case Inconclusive:
-			c.Inconclusive++
-		case SetupFailed:
-			c.SetupFailed++
-		case NotRun:
-			c.NotRun++
+		if n := c.of(cl.Verdict); n != nil {
+			*n++
 		}
 	}
 	return c
@@ -135,6 +181,16 @@ func Of(clauses []Clause) Counts {
 
 // Get is the number of a verdict.
 func (c Counts) Get(v Verdict) int {
-	return map[Verdict]int{Pass: c.Pass, Fail: c.Fail, Untrue: c.Untrue, Differs: c.Differs,
-		Inconclusive: c.Inconclusive, SetupFailed: c.SetupFailed, NotRun: c.NotRun}[v]
+	if n := c.of(v); n != nil {
+		return *n
+	}
+	return 0
+}
+
+// of is where a verdict is counted; nil: it is none.
+func (c *Counts) of(v Verdict) *int {
+	return map[Verdict]*int{
+		Pass: &c.Pass, Fail: &c.Fail, KnownFails: &c.KnownFails, Stale: &c.Stale, Untrue: &c.Untrue, Differs: &c.Differs,
+		Inconclusive: &c.Inconclusive, SetupFailed: &c.SetupFailed, NotRun: &c.NotRun,
+	}[v]
 }
