@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -19,26 +17,29 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/features"
-	"github.com/invoicespec/brimline/reports/record"
-	"github.com/invoicespec/brimline/reports/render"
 )
 
 const checkHelp = `Check runs the conformance suite against a deployment that a target file
 describes, or against the reference server inside this program, and gives every
 clause of the contract a verdict.
 
-  pass          kept
-  fail          not kept
-  differs       not kept, but the contract leaves it open (--strict: fail)
-  inconclusive  asked, and the answer tells nothing
-  setup_failed  could not be asked
-  untrue        the target file declares what it takes, and it is not so
-  not_run       the target does not offer what it takes, or nobody asked
+  pass           kept
+  fail           not kept
+  known_failing  not kept, as the file behind --known-failing says
+  stale          kept, though that file says it is not
+  differs        not kept, but the contract leaves it open (--strict: fail)
+  inconclusive   asked, and the answer tells nothing
+  setup_failed   could not be asked
+  untrue         the target file declares what it takes, and it is not so
+  not_run        the target does not offer what it takes, or nobody asked
 
-Exit code 0: nothing failed. 1: a clause failed. 2: nothing could be run, or
-the target file declares what is not so: the same run would end the same again.
-3: the target is away, the run was cut short, or more clauses could not be told
-than could.`
+Exit code 0: nothing failed. 1: a clause failed, or one is stale. 2: nothing could
+be run, or the target file declares what is not so: the same run would end the same
+again. 3: the target is away, the run was cut short, or more clauses could not be
+told than could. docs/verdicts.md says more of each.
+
+--out leaves conformance.json, junit.xml, index.html, summary.md (for a CI
+server's summary) and badge.json (for shields.io).`
 
 // checkFlags are what check was asked for.
 type checkFlags struct {
@@ -49,6 +50,10 @@ type checkFlags struct {
 	steps          bool
 	selfTest       bool
 	strict, asJSON bool
+
+	knownFailing   string
+	against        string
+	quiet, verbose bool
 }
 
 func checkVerb(w world) *cobra.Command {
@@ -60,11 +65,12 @@ func checkVerb(w world) *cobra.Command {
 		Example: `  brimline check
   brimline check --target staging.yaml --out out
   brimline check --clauses RATE-1,HDR-5
+  brimline check --target staging.yaml --known-failing known.txt --against last/conformance.json
   brimline check --target staging.yaml --plan
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"self-test", "out"}} {
+			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"self-test", "out"}, {"quiet", "verbose"}} {
 				if err := exclusive(c, pair...); err != nil {
 					return err
 				}
@@ -78,10 +84,14 @@ func checkVerb(w world) *cobra.Command {
 	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
 	flags.BoolVar(&f.steps, "steps", false, "list the sentences that features may use, and stop")
 	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
-	flags.StringVar(&f.out, "out", "", "leave conformance.json and junit.xml in `DIR`")
+	flags.StringVar(&f.out, "out", "", "leave the result in `DIR`, for people and machines")
 	flags.BoolVar(&f.selfTest, "self-test", false, "run the suite against servers that are wrong on purpose, and say which it notices")
 	flags.BoolVar(&f.strict, "strict", false, "what the contract leaves open counts like the rest")
 	flags.BoolVar(&f.asJSON, "json", false, "print the result as one JSON object")
+	flags.StringVar(&f.knownFailing, "known-failing", "", "the clauses that `FILE` lists are known to fail: an id a line, the reason behind a #")
+	flags.StringVar(&f.against, "against", "", "say what has changed since the conformance.json that `FILE` is")
+	flags.BoolVar(&f.quiet, "quiet", false, "print what is not kept, and the last line")
+	flags.BoolVar(&f.verbose, "verbose", false, "print every scenario, and how long it took")
 	return c
 }
 
@@ -117,12 +127,22 @@ func check(ctx context.Context, f checkFlags, w world) error {
 
 // judge runs the suite, and leaves and prints what came out.
 func (f checkFlags) judge(ctx context.Context, t *target.Target, w world) error {
+	beside, err := f.readBeside()
+	if err != nil {
+		return err
+	}
 	counter := newCounter(w.stderr, "scenarios")
-	c, err := conformance.Run(ctx, t, conformance.Options{Clauses: f.clauses, Strict: f.strict, Progress: counter.show})
+	o := conformance.Options{Clauses: f.clauses, Strict: f.strict, Progress: counter.show}
+	if f.quiet {
+		o.Progress = nil
+	}
+	c, err := conformance.Run(ctx, t, o)
 	counter.clear()
 	if err != nil {
 		return checkError(err)
 	}
+	c = beside.hold(c)
+	c.Reproduce.Command = f.command()
 	if err := f.report(c, w); err != nil {
 		return err
 	}
@@ -154,50 +174,6 @@ func checkError(err error) error {
 		return exitWith(exitCannotTell, err)
 	}
 	return err
-}
-
-// checkCode is the exit code that a result stands for.
-func checkCode(c record.Conformance) int {
-	told := c.Counts.Pass + c.Counts.Differs
-	untold := c.Counts.Inconclusive + c.Counts.SetupFailed
-	switch {
-	case c.Result == record.ResultFailure:
-		return exitFails
-	case c.Counts.Untrue > 0:
-		return exitUsage // it is the target file that has to be mended
-	case c.Aborted != "" || untold > told || told == 0:
-		return exitCannotTell
-	}
-	return exitHolds
-}
-
-// report prints a result and leaves its files.
-func (f checkFlags) report(c record.Conformance, w world) error {
-	if f.out != "" {
-		var junit bytes.Buffer
-		if err := render.JUnit(&junit, c); err != nil {
-			return err
-		}
-		asJSON, err := json.MarshalIndent(c, "", "  ")
-		if err != nil {
-			return err
-		}
-		for name, data := range map[string][]byte{"conformance.json": append(asJSON, '\n'), "junit.xml": junit.Bytes()} {
-			if err := os.WriteFile(filepath.Join(f.out, name), data, 0o644); err != nil {
-				return fmt.Errorf("--out: %w", err)
-			}
-		}
-	}
-	if f.asJSON {
-		return printJSON(w.stdout, c)
-	}
-	if err := render.Conformance(w.stdout, c); err != nil {
-		return err
-	}
-	if f.out != "" {
-		fmt.Fprintf(w.stdout, "report: %s  %s\n", filepath.Join(f.out, "conformance.json"), filepath.Join(f.out, "junit.xml"))
-	}
-	return nil
 }
 
 func printJSON(w io.Writer, v any) error {
@@ -258,8 +234,12 @@ type counter struct {
 const quiet = 10 * time.Second
 
 func newCounter(w io.Writer, noun string) *counter {
+	return &counter{w: w, noun: noun, terminal: isTerminal(w), said: time.Now()}
+}
+
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return &counter{w: w, noun: noun, terminal: ok && term.IsTerminal(int(f.Fd())), said: time.Now()}
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (c *counter) show(e conformance.Event) {

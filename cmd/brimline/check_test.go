@@ -127,6 +127,11 @@ func TestCheckRefuses(t *testing.T) {
 		"a lost folder":               {[]string{"--out", "", "--clauses", "ERR-5"}, exitUsage, "--out is empty"},
 		"a lost argument":             {[]string{""}, exitUsage, "check takes no argument"},
 		"a self-test of a target":     {[]string{"--self-test", "--target", "t.yaml"}, exitUsage, "--self-test and --target exclude each other"},
+		"quiet and verbose":           {[]string{"--quiet", "--verbose"}, exitUsage, "--quiet and --verbose exclude each other"},
+		"a list of an unknown clause": {[]string{"--known-failing", "testdata/known-unknown.txt"}, exitUsage, `--known-failing: testdata/known-unknown.txt:2: there is no clause "HDR-55"`},
+		"a list that is missing":      {[]string{"--known-failing", "/nowhere/known.txt"}, exitUsage, "--known-failing: open /nowhere/known.txt"},
+		"an earlier run of nobody":    {[]string{"--against", "testdata/known-unknown.txt"}, exitUsage, "--against: testdata/known-unknown.txt: line 1"},
+		"an earlier run of a load":    {[]string{"--against", "testdata/other-schema.json"}, exitUsage, `schema is "brimline.run/1", want "brimline.conformance/1"`},
 		"an --out that is a file":     {[]string{"--clauses", "ERR-5", "--out", "check_test.go"}, exitUsage, "--out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,68 +4,98 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
+// Text is how a result is written for a terminal. The zero value is what
+// somebody wants who has not asked for anything.
+type Text struct {
+	Detail Detail
+	Colour bool     // for a terminal that has some
+	Files  []string // where the result was left as well
+}
+
+// Detail is how much of a result is written.
+type Detail int
+
+// The details.
+const (
+	Usual   Detail = iota // a mark per clause, and every clause that is no pass
+	Quiet                 // what is not kept, and the last line
+	Verbose               // every scenario with its time as well
+)
+
 // Conformance writes a run of the suite for a terminal: a mark per clause, then
-// every clause that is no pass with what was expected and what came, then the
-// sum.
-func Conformance(w io.Writer, c record.Conformance) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", plainText(c.Target.Description))
-	fmt.Fprintf(&b, "%s\n\n", reach(c))
-	conformanceGroups(&b, c)
+// every clause that is no pass with what was expected and what came, then what
+// has changed, and in the last line what was judged and what not.
+func Conformance(w io.Writer, c record.Conformance, t Text) error {
+	b := &page{colour: t.Colour}
+	if t.Detail != Quiet {
+		b.line("%s", visible(c.Target.Description))
+		b.line("%s", reach(c))
+		b.line("")
+		b.groups(c)
+	}
+	if t.Detail == Verbose {
+		b.scenarios(c)
+	}
 	for _, cl := range c.Clauses {
-		conformanceClause(&b, cl)
+		if t.Detail != Quiet || unkept(cl.Verdict) {
+			b.clause(cl)
+		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", sumLine(c))
-	if c.Aborted != "" {
-		fmt.Fprintf(&b, "ended early: %s\n", c.Aborted)
+	b.known(c)
+	if t.Detail != Quiet {
+		b.changes(c.Changes)
 	}
-	if power := PowerText(c.Power); power != "" {
-		fmt.Fprintf(&b, "power: %s\n", power)
+	if power := PowerText(c.Power); power != "" && t.Detail != Quiet {
+		b.line("\npower: %s", power)
 	}
+	if len(t.Files) > 0 {
+		b.line("")
+		b.line("report: %s", strings.Join(t.Files, "  "))
+	}
+	if b.Len() > 0 {
+		b.line("")
+	}
+	b.line("%s", lastLine(c))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// page is a text while it is written.
+type page struct {
+	strings.Builder
+	colour bool
+}
+
+func (b *page) line(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+
+// paint gives text the colour of a verdict, where there is colour.
+func (b *page) paint(v record.Verdict, text string) string {
+	if !b.colour {
+		return text
+	}
+	return "\x1b[" + wordsOf(v).colour + "m" + text + "\x1b[0m"
+}
+
 // reach says how much of the contract the run could see.
 func reach(c record.Conformance) string {
-	seen := len(c.Clauses) - c.Counts.NotRun
-	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", seen, len(c.Clauses), figure.Count(c.Charged, "operation"))
+	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", len(c.Clauses)-c.Counts.NotRun, len(c.Clauses), figure.Count(c.Charged, "operation"))
 	if len(c.Selected) > 0 {
 		text = strings.Join(c.Selected, ", ") + ": " + text
 	}
 	return text
 }
 
-// mark is a verdict in one character.
-func mark(v record.Verdict) string {
-	return map[record.Verdict]string{
-		record.Pass: "✓", record.Fail: "✗", record.Untrue: "‡", record.Differs: "≠",
-		record.Inconclusive: "?", record.SetupFailed: "!", record.NotRun: "·",
-	}[v]
-}
-
-// word is a verdict as the sum counts it.
-func word(v record.Verdict) string {
-	return map[record.Verdict]string{
-		record.Pass: "pass", record.Fail: "fail", record.Untrue: "declared and untrue", record.Differs: "differ",
-		record.Inconclusive: "inconclusive", record.SetupFailed: "not set up", record.NotRun: "not run",
-	}[v]
-}
-
-// conformanceGroups writes a line per group: its name, a mark per clause, and
+// groups writes a line per group: its name, a mark per clause, and
 // why some were not run. Clauses that nobody asked for are left out, and groups
 // that no scenario looks at share one line.
-func conformanceGroups(b *strings.Builder, c record.Conformance) {
+func (b *page) groups(c record.Conformance) {
 	type group struct {
 		name, marks string
 		looked      bool
@@ -81,7 +111,7 @@ func conformanceGroups(b *strings.Builder, c record.Conformance) {
 			groups = append(groups, &group{name: cl.Group})
 		}
 		g := groups[len(groups)-1]
-		g.marks += mark(cl.Verdict)
+		g.marks += b.paint(cl.Verdict, mark(cl.Verdict))
 		g.looked = g.looked || len(cl.Scenarios) > 0
 		if cl.Verdict == record.NotRun && !strings.Contains(strings.Join(g.reasons, "; "), cl.Reason) {
 			g.reasons = append(g.reasons, cl.Reason)
@@ -96,53 +126,106 @@ func conformanceGroups(b *strings.Builder, c record.Conformance) {
 			unseen = append(unseen, g.name)
 			continue
 		}
-		fmt.Fprintf(b, "  %-*s  %s", width, g.name, g.marks)
+		text := fmt.Sprintf("  %-*s  %s", width, g.name, g.marks)
 		if len(g.reasons) > 0 {
-			fmt.Fprintf(b, "  not run: %s", strings.Join(g.reasons, "; "))
+			text += "  not run: " + strings.Join(g.reasons, "; ")
 		}
-		b.WriteString("\n")
+		b.line("%s", text)
 	}
 	if len(unseen) > 0 {
-		fmt.Fprintf(b, "  no scenario looks yet at: %s\n", strings.Join(unseen, ", "))
+		b.line("  no scenario looks yet at: %s", strings.Join(unseen, ", "))
 	}
 }
 
-// conformanceClause writes a clause that was run and is no plain pass.
-func conformanceClause(b *strings.Builder, c record.Clause) {
-	if c.Verdict == record.Pass || c.Verdict == record.NotRun {
+// scenarios writes every clause that was looked at with all its scenarios.
+func (b *page) scenarios(c record.Conformance) {
+	group := ""
+	for _, cl := range c.Clauses {
+		if len(cl.Scenarios) == 0 || len(c.Selected) > 0 && cl.Verdict == record.NotRun {
+			continue
+		}
+		if cl.Group != group {
+			group = cl.Group
+			b.line("\n%s", group)
+		}
+		b.line("  %s %-9s %s", b.paint(cl.Verdict, mark(cl.Verdict)), cl.ID, cl.Sentence)
+		for _, s := range cl.Scenarios {
+			took, why := figure.Micros(1000*s.DurationMS), ""
+			if s.Verdict == record.NotRun {
+				took = ""
+			}
+			if s.Reason != "" {
+				why = "  " + word(s.Verdict) + ": " + visible(s.Reason)
+			}
+			b.line("      %s %8s  %s  %s%s", b.paint(s.Verdict, mark(s.Verdict)), took, s.Name, s.At, why)
+		}
+	}
+}
+
+// clause writes a clause that was run and is no plain pass.
+func (b *page) clause(c record.Clause) {
+	switch c.Verdict {
+	case record.Pass, record.NotRun, record.KnownFails:
 		return
 	}
-	fmt.Fprintf(b, "\n%s %s  %s\n", mark(c.Verdict), c.ID, c.Sentence)
+	b.line("\n%s  %s", b.paint(c.Verdict, mark(c.Verdict)+" "+c.ID), c.Sentence)
+	if c.Verdict == record.Stale {
+		b.line("  %s", c.Reason)
+		return
+	}
 	worst := worstOf(c)
 	where := worst.Name
 	if worst.InPassing {
 		where += " (about another clause)"
 	}
-	fmt.Fprintf(b, "  %-60s  %s\n", where, worst.At)
+	b.line("  %-60s  %s", where, worst.At)
 	if len(worst.Findings) == 0 {
-		fmt.Fprintf(b, "  %s: %s\n", word(worst.Verdict), plainText(worst.Reason))
+		b.line("  %s: %s", word(worst.Verdict), visible(worst.Reason))
 		return
 	}
 	f := worst.Findings[0]
-	expected, got := f.Field+": "+plainText(f.Expected), f.Field+": "+plainText(f.Got)
+	expected, got := f.Field+": "+visible(f.Expected), f.Field+": "+visible(f.Got)
 	width := max(utf8.RuneCountInString(expected), utf8.RuneCountInString(got))
-	fmt.Fprintf(b, "  %-9s %s\n", "when", f.Step)
-	fmt.Fprintf(b, "  %-9s %s\n", "expected", beside(expected, f.Ground, width))
-	fmt.Fprintf(b, "  %-9s %s\n", "got", beside(got, f.Consequence, width))
-	if f.Exchange != "" {
-		fmt.Fprintf(b, "  %-9s %s\n", "exchange", printable(f.Exchange))
+	say := func(name, text string) {
+		if text != "" {
+			b.line("  %-9s %s", name, text)
+		}
 	}
-	if more := also(c, worst); more != "" {
-		fmt.Fprintf(b, "  %-9s %s\n", "also", more)
+	say("when", f.Step)
+	say("expected", beside(expected, visible(f.Ground), width))
+	say("got", beside(got, visible(f.Consequence), width))
+	say("exchange", visible(f.Exchange))
+	say("also", also(c, worst))
+	if c.Verdict == record.Differs {
+		say("decided", c.Decision)
 	}
 }
 
-// printable is s as it is, to be pasted, unless something in it does not print.
-func printable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
-		return strconv.Quote(s)
+// known writes what became of the clauses that are known to fail.
+func (b *page) known(c record.Conformance) {
+	if len(c.KnownFailing) == 0 {
+		return
 	}
-	return s
+	b.line("")
+	for _, cl := range c.Clauses {
+		if cl.Verdict == record.KnownFails {
+			b.line("%s  %s", b.paint(cl.Verdict, fmt.Sprintf("%s %-9s", mark(cl.Verdict), cl.ID)), remark("known to fail", cl.Reason))
+		}
+	}
+	for _, cl := range c.UntoldKnown() {
+		b.line("%s  %s", b.paint(cl.Verdict, fmt.Sprintf("%s %-9s", mark(cl.Verdict), cl.ID)), untoldKnown(cl))
+	}
+}
+
+// changes writes what is not as it was.
+func (b *page) changes(c *record.Changes) {
+	if c == nil {
+		return
+	}
+	b.line("\nsince %s: %s", day(c.Against.Started), changesInAll(c))
+	for _, x := range inOrder(c.List) {
+		b.line("  %s  %s", b.paint(x.Is, fmt.Sprintf("%-9s  %-16s", x.Clause, kindWord(x.Kind))), remark(fromTo(x), x.Reason))
+	}
 }
 
 // beside puts a remark beside a value.
@@ -181,26 +264,4 @@ func also(c record.Clause, shown record.Scenario) string {
 		at = append(at[:3:3], fmt.Sprintf("and %d more", len(at)-3))
 	}
 	return strings.Join(at, ", ")
-}
-
-func sumLine(c record.Conformance) string {
-	var parts []string
-	for _, v := range []record.Verdict{record.Pass, record.Fail, record.Untrue, record.Differs, record.Inconclusive, record.SetupFailed, record.NotRun} {
-		if n := c.Counts.Get(v); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, word(v)))
-		}
-	}
-	return fmt.Sprintf("%-60s  %s", fmt.Sprintf("%s: %s", c.Result, strings.Join(parts, ", ")), tookText(c.DurationMS))
-}
-
-// tookText is a duration for people.
-func tookText(ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
