@@ -31,6 +31,7 @@ func (s State) String() string {
 type Number struct {
 	State State
 	Value int64
+	Slack int64    // how far off Value may be, either way: see [ResetUnixTime]
 	Raw   []string // the field lines as they came
 }
 
@@ -70,23 +71,17 @@ type ErrorBody struct {
 	Message   Text
 }
 
-// ParseAnswer reads an answer. It never fails: what is wrong with a field is in
-// its State. Bodies below status 400 are not looked at.
+// ParseAnswer reads an answer in the contract's own wording. It never fails: what
+// is wrong with a field is in its State. Bodies below status 400 are not looked at.
 func ParseAnswer(status int, header http.Header, body []byte) Answer {
-	a := Answer{
-		Status:     status,
-		Limit:      parseNumber(header.Values(HeaderLimit)),
-		Remaining:  parseNumber(header.Values(HeaderRemaining)),
-		Reset:      parseNumber(header.Values(HeaderReset)),
-		RetryAfter: parseNumber(header.Values(HeaderRetryAfter)),
-		RequestID:  parseText(header.Values(HeaderRequestID)),
-		NoStore:    hasDirective(header.Values("Cache-Control"), "no-store"),
-	}
+	return Wording{}.Parse(status, header, body)
+}
+
+// parseCommon reads what every deployment calls the same.
+func parseCommon(status int, header http.Header) Answer {
+	a := Answer{Status: status, NoStore: hasDirective(header.Values("Cache-Control"), "no-store")}
 	if media, _, err := mime.ParseMediaType(header.Get("Content-Type")); err == nil {
 		a.MediaType = media
-	}
-	if status >= http.StatusBadRequest {
-		a.Body = parseErrorBody(body)
 	}
 	return a
 }
@@ -134,44 +129,47 @@ func hasDirective(lines []string, directive string) bool {
 	return false
 }
 
-// parseErrorBody walks the tokens of the outer object itself, since decoding
-// into a struct would fold the case of names and keep the last of two.
-func parseErrorBody(body []byte) ErrorBody {
-	var b ErrorBody
+// parseObject reads members of the one object that a body is. It walks the tokens
+// of the outer object itself, since decoding into a struct would fold the case of
+// names and keep the last of two.
+func parseObject(body []byte, members map[string]*Text) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return ErrorBody{Err: errors.New("the body is no JSON object")}
+		return errors.New("the body is no JSON object")
 	}
-	members := map[string]*Text{MemberRequestID: &b.RequestID, MemberErrorCode: &b.ErrorCode, MemberMessage: &b.Message}
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
-			return ErrorBody{Err: errors.New("the body is no well-formed JSON object")}
+			return errors.New("the body is no well-formed JSON object")
 		}
-		var value any
+		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return ErrorBody{Err: errors.New("the body is no well-formed JSON object")}
+			return errors.New("the body is no well-formed JSON object")
 		}
 		if m, ok := members[name.(string)]; ok {
 			*m = m.next(value)
 		}
+		if in := inner(members, name.(string)); len(in) > 0 {
+			_ = parseObject(value, in) // what is no object has none of them
+		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return ErrorBody{Err: errors.New("the body's JSON object has no end")}
+		return errors.New("the body's JSON object has no end")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return ErrorBody{Err: errors.New("the body goes on after its JSON object")}
+		return errors.New("the body goes on after its JSON object")
 	}
-	return b
+	return nil
 }
 
 // next is the member once value has come for it as well.
-func (t Text) next(value any) Text {
+func (t Text) next(value json.RawMessage) Text {
 	if t.State != Absent {
 		return Text{State: Doubled}
 	}
-	if s, ok := value.(string); ok && s != "" {
-		return Text{State: Good, Value: s}
+	var s *string // null leaves it nil
+	if err := json.Unmarshal(value, &s); err != nil || s == nil || *s == "" {
+		return Text{State: Malformed}
 	}
-	return Text{State: Malformed}
+	return Text{State: Good, Value: *s}
 }

@@ -34,7 +34,7 @@ func (b *Bucket) scene(a contract.Answer, k kind, before levels, left kept, s Sp
 
 // over reports whether the seconds that a header promised have surely passed.
 func over(n contract.Number, micros int64) bool {
-	return n.State == contract.Good && n.Value <= micros/1_000_000
+	return n.State == contract.Good && n.Value+n.Slack <= micros/1_000_000
 }
 
 // view is how one request looks, given what the bucket held before it.
@@ -105,7 +105,10 @@ type reading struct {
 	levels   levels // that explain the number
 }
 
-func (r reading) right() bool { return r.expected.has(r.number.Value) }
+func (r reading) right() bool {
+	n := r.number
+	return r.expected.lo <= n.Value+n.Slack && n.Value-n.Slack <= r.expected.hi
+}
 
 // off is how far the number is from what it should have been.
 func (r reading) off() int64 {
@@ -122,7 +125,7 @@ func (sc scene) readings(after levels, names ...string) []reading {
 		case contract.HeaderRemaining:
 			r.number, r.expected, r.levels = a.Remaining, after.remaining(), al.readRemaining(a.Remaining.Value)
 		case contract.HeaderReset:
-			r.number, r.expected, r.levels = a.Reset, al.reset(after), al.readReset(a.Reset.Value)
+			r.number, r.expected, r.levels = a.Reset, al.reset(after), sc.readReset()
 		case contract.HeaderRetryAfter:
 			r.number, r.expected, r.levels = a.RetryAfter, al.retryAfter(after), al.readRetryAfter(a.RetryAfter.Value)
 		}
@@ -131,6 +134,13 @@ func (sc scene) readings(after levels, names ...string) []reading {
 		}
 	}
 	return rs
+}
+
+// readReset is the levels that explain RateLimit-Reset, which may be off by its
+// slack.
+func (sc scene) readReset() levels {
+	n := sc.answer.Reset
+	return levels{sc.allowance.readReset(n.Value + n.Slack).lo, sc.allowance.readReset(max(0, n.Value-n.Slack)).hi}
 }
 
 // weigh says what is wrong with readings. Wrong ones that agree with each other

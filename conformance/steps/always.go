@@ -69,7 +69,7 @@ func (s *Suite) identity(e target.Exchange) []oracle.Finding {
 	}
 	if body := e.Answer.Body.RequestID; body.State == contract.Good && body.Value != id.Value {
 		out = append(out, oracle.Finding{
-			Clause: "ERR-2", Field: contract.MemberRequestID, Expected: id.Value + ", as X-Request-Id says", Got: body.Value,
+			Clause: "ERR-2", Field: contract.MemberRequestID, Expected: id.Value + ", as the header says", Got: body.Value,
 		})
 	}
 	return out

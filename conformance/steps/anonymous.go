@@ -350,7 +350,7 @@ func (s *Scenario) firstUsesAtOnce(ctx context.Context) error {
 }
 
 func (s *Scenario) tryWithID(ctx context.Context) error {
-	r := s.with(http.Header{contract.HeaderRequestID: {ownID}})
+	r := s.with(http.Header{s.Wording().Name(contract.HeaderRequestID): {ownID}})
 	return s.sends(func() ([]exchange, error) {
 		e, err := s.attempt(ctx, r)
 		return []exchange{e}, err

@@ -105,9 +105,9 @@ func (s *Scenario) refusedAsUnauthenticated() error {
 
 // lookAlike compares what a stranger could learn from each answer.
 func (s *Scenario) lookAlike() error {
-	want := looks(s.got[0])
+	want := looks(s.got[0], s.Wording())
 	for _, e := range s.got[1:] {
-		if got := looks(e); got != want {
+		if got := looks(e, s.Wording()); got != want {
 			return s.broken(e, "answer", want, got)
 		}
 	}
@@ -115,11 +115,11 @@ func (s *Scenario) lookAlike() error {
 }
 
 // looks is an answer without what differs by right: its date and request id.
-func looks(e exchange) string {
+func looks(e exchange, w contract.Wording) string {
 	var lines []string
 	for name, values := range e.Header {
 		switch name {
-		case "Date", http.CanonicalHeaderKey(contract.HeaderRequestID), "Content-Length":
+		case "Date", http.CanonicalHeaderKey(w.Name(contract.HeaderRequestID)), "Content-Length":
 		default:
 			lines = append(lines, fmt.Sprintf("%s: %s", name, strings.Join(values, ", ")))
 		}

@@ -30,7 +30,7 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 				Finding: record.Finding{
 					Clause: clause, Step: s.step, Field: f.Field,
 					Expected: s.Mask(f.Expected), Ground: ground(f, e.who), Got: s.Mask(f.Got), Consequence: f.Consequence,
-					Exchange: e.Curl, Answer: s.Mask(answerText(e.Exchange)),
+					Exchange: e.Curl, Answer: s.Mask(answerText(e.Exchange, s.Wording())),
 				},
 				who:    e.who,
 				bucket: ofBucket(f.Clause),
@@ -162,10 +162,12 @@ func (s *Scenario) brokenFor(clause string, e exchange, field, expected, got str
 	return fmt.Errorf("%w: %s", ErrBroken, clause)
 }
 
-// Findings is what was found, each with the clause it breaks.
+// Findings is what was found, each with the clause it breaks, of headers and
+// members as the deployment calls them.
 func (s *Scenario) Findings() []record.Finding {
 	var out []record.Finding
 	for _, f := range s.found {
+		f.Field = s.Wording().Name(f.Field)
 		if !slices.Contains(out, f.Finding) {
 			out = append(out, f.Finding)
 		}
@@ -175,7 +177,7 @@ func (s *Scenario) Findings() []record.Finding {
 
 // answerText is an answer for people: status, the contract's headers, the body
 // cut short.
-func answerText(e target.Exchange) string {
+func answerText(e target.Exchange, w contract.Wording) string {
 	if e.Status == 0 {
 		return ""
 	}
@@ -185,8 +187,8 @@ func answerText(e target.Exchange) string {
 		contract.HeaderLimit, contract.HeaderRemaining, contract.HeaderReset,
 		contract.HeaderRetryAfter, contract.HeaderRequestID, "Content-Type", "Cache-Control",
 	} {
-		for _, v := range e.Header.Values(name) {
-			fmt.Fprintf(&b, "\n%s: %s", name, v)
+		for _, v := range e.Header.Values(w.Name(name)) {
+			fmt.Fprintf(&b, "\n%s: %s", w.Name(name), v)
 		}
 	}
 	if e.Status >= http.StatusBadRequest && len(e.Body) > 0 {

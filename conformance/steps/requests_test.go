@@ -58,16 +58,17 @@ func TestAnswersThatLookAlike(t *testing.T) {
 			map[string]string{"X-Request-Id": id, "Date": id, "Content-Type": "application/json"},
 			`{"requestId":"`+id+`","errorCode":"UNAUTHENTICATED","message":"`+message+`"}`)}
 	}
-	require.Equal(t, looks(of("r1", "a key is required")), looks(of("r22", "a key is required")))
-	require.NotEqual(t, looks(of("r1", "a key is required")), looks(of("r1", "unknown key")))
+	look := func(e exchange) string { return looks(e, contract.Wording{}) }
+	require.Equal(t, look(of("r1", "a key is required")), look(of("r22", "a key is required")))
+	require.NotEqual(t, look(of("r1", "a key is required")), look(of("r1", "unknown key")))
 	leaky := of("r1", "a key is required")
 	leaky.Header.Set("RateLimit-Limit", "10")
-	require.NotEqual(t, looks(of("r1", "a key is required")), looks(leaky))
+	require.NotEqual(t, look(of("r1", "a key is required")), look(leaky))
 }
 
 func TestClaimsAndBlame(t *testing.T) {
 	u, v := &subject{}, &subject{}
-	s := &Scenario{clause: clauseOf(t, "POOL-1")}
+	s := &Scenario{Target: &target.Target{}, clause: clauseOf(t, "POOL-1")}
 	at := func(clause, field string, who *subject) {
 		s.add(found{Finding: record.Finding{Clause: clause, Field: field}, who: who, bucket: ofBucket(clause)})
 	}
@@ -88,7 +89,7 @@ func TestClaimsAndBlame(t *testing.T) {
 }
 
 func TestAFewFindingsOfAKindAreEnough(t *testing.T) {
-	s := &Scenario{}
+	s := &Scenario{Target: &target.Target{}}
 	for range 100 {
 		s.add(found{Finding: record.Finding{Clause: "HDR-3", Field: "f", Got: strings.Repeat("x", len(s.found))}})
 	}
@@ -104,7 +105,7 @@ func TestDecisionsAreToldFromHeaders(t *testing.T) {
 
 func TestAnswersAreCut(t *testing.T) {
 	e := answered("POST", "/v1/invoice/x", 429, map[string]string{"Retry-After": "6", "Set-Cookie": "secret"}, strings.Repeat("é", 1000))
-	text := answerText(e)
+	text := answerText(e, contract.Wording{})
 	require.Contains(t, text, "429 Too Many Requests\nRetry-After: 6\n")
 	require.NotContains(t, text, "secret", "only what the contract speaks of is shown")
 	require.Less(t, len(text), 400)

@@ -139,7 +139,7 @@ func (s *Scenario) sendOwnIDs(ctx context.Context) error {
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
-	r.Header.Set(contract.HeaderRequestID, ownID)
+	r.Header.Set(s.Wording().Name(contract.HeaderRequestID), ownID)
 	return s.sendAll(ctx, r, r)
 }
 

@@ -42,6 +42,9 @@ func (f File) check() *problem {
 	case strings.Count(c.Template, "{key}") != 1 || !isText(c.Template):
 		return &problem{"credential.template", fmt.Sprintf("%q does not hold {key} once", c.Template), `a text such as "Bearer {key}"`}
 	}
+	if p := f.checkWording(); p != nil {
+		return p
+	}
 	if p := f.checkOperation("operations.valid", f.Operations.Valid, 2); p != nil {
 		return p
 	}

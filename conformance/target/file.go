@@ -18,6 +18,9 @@ type File struct {
 	TLS            *TLS                 `yaml:"tls,omitempty"`
 	KeysFile       string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
 	Operations     Operations           `yaml:"operations"`
+	Headers        map[string]string    `yaml:"headers,omitempty"`         // what the deployment calls the contract's headers
+	ResetIs        string               `yaml:"reset-is,omitempty"`        // what its RateLimit-Reset counts; empty: seconds
+	ErrorBody      map[string]string    `yaml:"error-body,omitempty"`      // what it calls the members of an error body
 	OutsideQuotas  []string             `yaml:"outside-quotas,omitempty"`  // paths
 	InternalRoutes []Route              `yaml:"internal-routes,omitempty"` // for operators and the service itself, never for a user's key
 	Allowances     map[string]Allowance `yaml:"allowances"`                // by plan

@@ -99,6 +99,13 @@ func TestReadFileRefuses(t *testing.T) {
 		"a token over the network": {"http://127.0.0.1:9091", "http://10.0.0.1:9091", ":12: can.control.url: "},
 		"no token file":            {", token-file: control.token", "", ":12: can.control.token-file: missing; accepted: text"},
 		"no operations at all":     {"max-operations: 1000", "max-operations: 0", ":13: limits.max-operations: 0 means nothing here"},
+		"another header":           {"can:", "headers: { RateLimit-Rest: X }\ncan:", ":10: headers.RateLimit-Rest: none of the contract's; accepted: RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id"},
+		"a header called by two":   {"can:", "headers: { RateLimit-Limit: X-Limit, RateLimit-Reset: x-limit }\ncan:", ":10: headers.RateLimit-Reset: x-limit is what RateLimit-Limit is called; accepted: a name of its own"},
+		"another's header":         {"can:", "headers: { RateLimit-Limit: ratelimit-reset }\ncan:", ":10: headers.RateLimit-Limit: ratelimit-reset is what the contract calls another"},
+		"a header without a name":  {"can:", "headers: { RateLimit-Limit: \"\" }\ncan:", `:10: headers.RateLimit-Limit: "" is no name; accepted: a header name such as X-RateLimit-Limit`},
+		"another reset":            {"can:", "reset-is: minutes\ncan:", `:10: reset-is: "minutes"; accepted: seconds, unix-time, date`},
+		"another member":           {"can:", "error-body: { code: x }\ncan:", ":10: error-body.code: none of the contract's; accepted: requestId, errorCode, message"},
+		"a member without a name":  {"can:", "error-body: { errorCode: error..code }\ncan:", `:10: error-body.errorCode: "error..code" is no name; accepted: a member such as code, or error.code`},
 		"fewer than none":          {"max-operations: 1000", "max-operations: -5", ":13: limits.max-operations: -5; accepted: a positive number"},
 	} {
 		t.Run(name, func(t *testing.T) {

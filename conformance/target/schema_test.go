@@ -138,6 +138,12 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"no such setting":     {"limits:", "  process: { command: [./run, \"{port}\"], setting-names: { invoicespec.rate-limit.replicaz: N } }\nlimits:", false},
 		"no variable":         {"limits:", "  process: { command: [./run, \"{port}\"], environment: { \"A B\": c } }\nlimits:", false},
 		"no command line":     {"limits:", "  process: { command: ./run }\nlimits:", false},
+		"header names":        {"limits:", "headers: { RateLimit-Reset: X-RateLimit-Reset }\nreset-is: unix-time\nerror-body: { errorCode: error.code }\nlimits:", true},
+		"another header":      {"limits:", "headers: { RateLimit-Rest: X-RateLimit-Reset }\nlimits:", false},
+		"no header's name":    {"limits:", "headers: { RateLimit-Reset: X RateLimit }\nlimits:", false},
+		"another form":        {"limits:", "reset-is: minutes\nlimits:", false},
+		"another member":      {"limits:", "error-body: { code: x }\nlimits:", false},
+		"no member's name":    {"limits:", "error-body: { errorCode: error. }\nlimits:", false},
 		"a number for a body": {`body: "{}"`, `body: 5`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

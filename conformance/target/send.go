@@ -247,7 +247,7 @@ func (f *flight) take(a answer, err error) {
 	}
 	e.Status, e.Header, e.Body = a.status, a.header, a.body
 	if a.status != 0 {
-		e.Answer = contract.ParseAnswer(a.status, a.header, a.body)
+		e.Answer = f.t.wording.Parse(a.status, a.header, a.body)
 	}
 	if err != nil {
 		e.Err = fmt.Errorf("no whole answer to %s %s: %w", e.Method, e.Path, err)

@@ -69,6 +69,7 @@ type Target struct {
 	bases    []*url.URL
 	trust    *tls.Config   // nil: whom this machine trusts
 	next     atomic.Uint64 // which base URL is asked
+	wording  contract.Wording
 	valid    Request
 	invalid  Request
 	control  *controller // nil: none
@@ -99,7 +100,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if p := f.check(); p != nil {
 		return nil, p
 	}
-	t := &Target{file: f, budget: &budget{most: f.Limits.MaxOperations}, given: o.Keys, run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
+	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, given: o.Keys, run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
 	t.agent = fmt.Sprintf("brimline/%s run/%s", build.Version(), t.run)
 	if t.budget.most == 0 {
 		t.budget.most = DefaultMaxOperations
@@ -138,6 +139,10 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 		mode = t.control.clock
 	}
 	t.time = newTimeline(mode)
+	if t.wording.Reset != contract.ResetSeconds && t.Movable() {
+		t.control.close()
+		return nil, f.at("reset-is", fmt.Errorf("reset-is: an instant means nothing on a clock that can be moved; accepted: %s", resetSeconds))
+	}
 	t.stalls = f.Can.StalledUpload && t.saysContinueLate(ctx)
 	if f.Can.StalledUpload && !t.stalls {
 		t.disbelieve("can.stalled-upload: 100 Continue comes to everybody, so that half a body shows nothing", contract.NeedHold)

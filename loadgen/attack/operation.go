@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/internal/build"
 )
@@ -24,7 +25,8 @@ type Operation struct {
 	Body       []byte
 	Expect     int // the status that says it succeeded
 	Credential target.Credential
-	TLS        *tls.Config // nil: whom this machine trusts
+	Wording    contract.Wording // of the answers
+	TLS        *tls.Config      // nil: whom this machine trusts
 
 	urls []*url.URL
 	next *atomic.Uint64
@@ -35,7 +37,7 @@ func OperationOf(f target.File, t *target.Target) Operation {
 	r := t.Valid()
 	return Operation{
 		BaseURLs: f.BaseURLs, Method: r.Method, Path: r.Path, Header: r.Header, Body: r.Body,
-		Expect: t.ExpectValid(), Credential: f.Credential, TLS: t.TLS(),
+		Expect: t.ExpectValid(), Credential: f.Credential, Wording: t.Wording(), TLS: t.TLS(),
 	}
 }
 

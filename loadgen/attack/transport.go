@@ -118,6 +118,6 @@ func (t *transport) exchange(r *http.Request) (reply, error) {
 	if err == nil && len(body) > maxBody {
 		err = errTooLong
 	}
-	read := measure.Classify(resp.StatusCode, resp.Header, body, t.attack.config.Operation.Expect)
+	read := measure.Classify(resp.StatusCode, resp.Header, body, t.attack.config.Operation.Wording, t.attack.config.Operation.Expect)
 	return reply{Reading: read, Status: resp.StatusCode}, err
 }

@@ -18,15 +18,15 @@ type Reading struct {
 	Wait    time.Duration // what a 429 asks for; 0: nothing that can be obeyed
 }
 
-// Classify reads an answer; expect is the status of an operation that succeeds. A
+// Classify reads an answer in a deployment's wording; expect is the status of an operation that succeeds. A
 // 429 without a RateLimit-Limit header was given before authentication, so it
 // says nothing about the user's bucket. Any other answer that carries one has
 // spent a token; without it, a proxy on the way may have made the answer.
-func Classify(status int, header http.Header, body []byte, expect int) Reading {
+func Classify(status int, header http.Header, body []byte, w contract.Wording, expect int) Reading {
 	if status == expect && status != http.StatusTooManyRequests {
 		return Reading{Outcome: record.OutcomeAdmitted, Kind: Passed}
 	}
-	a := contract.ParseAnswer(status, header, body)
+	a := w.Parse(status, header, body)
 	code := a.Body.ErrorCode.Value
 	switch {
 	case status == http.StatusTooManyRequests:

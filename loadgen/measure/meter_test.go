@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/loadgen/measure"
 	"github.com/invoicespec/brimline/reports/record"
@@ -228,7 +229,7 @@ func TestClassify(t *testing.T) {
 		"redirect":           {302, nil, "", measure.Reading{Outcome: record.OutcomeOtherStatus, Kind: measure.Unclear}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, measure.Classify(c.status, c.header, []byte(c.body), 200))
+			require.Equal(t, c.want, measure.Classify(c.status, c.header, []byte(c.body), contract.Wording{}, 200))
 		})
 	}
 }
@@ -244,7 +245,7 @@ func FuzzClassify(f *testing.F) {
 			h.Set("RateLimit-Limit", limit)
 		}
 		h.Set("Retry-After", wait)
-		r := measure.Classify(status, h, []byte(body), 200)
+		r := measure.Classify(status, h, []byte(body), contract.Wording{}, 200)
 		require.Contains(t, record.Outcomes(), r.Outcome)
 		require.GreaterOrEqual(t, r.Wait, time.Duration(0))
 		if r.Kind == measure.RefusedRate || r.Kind == measure.RefusedConcurrency {

@@ -1,0 +1,82 @@
+package contract_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+func TestAnotherWording(t *testing.T) {
+	w := contract.Wording{Names: map[string]string{
+		contract.HeaderLimit: "X-RateLimit-Limit", contract.HeaderRemaining: "x-ratelimit-remaining",
+		contract.HeaderRequestID: "X-Correlation-Id",
+		contract.MemberErrorCode: "error.code", contract.MemberMessage: "error.details.text", contract.MemberRequestID: "id",
+	}}
+	h := http.Header{}
+	for name, value := range map[string]string{
+		"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "3", "RateLimit-Reset": "42", "RateLimit-Limit": "99", "X-Correlation-Id": "r", "X-Request-Id": "other",
+	} {
+		h.Set(name, value)
+	}
+	a := w.Parse(429, h, []byte(`{"id":"r","error":{"code":"RATE_LIMIT_EXCEEDED","details":{"text":"wait"}},"errorCode":"X"}`))
+	require.Equal(t, []int64{10, 3, 42}, []int64{a.Limit.Value, a.Remaining.Value, a.Reset.Value})
+	require.Zero(t, a.Reset.Slack)
+	for text, got := range map[string]contract.Text{"r": a.RequestID, "RATE_LIMIT_EXCEEDED": a.Body.ErrorCode, "wait": a.Body.Message} {
+		require.Equal(t, contract.Text{State: contract.Good, Value: text}, got)
+	}
+	require.Equal(t, a.RequestID, a.Body.RequestID)
+
+	require.Equal(t, "X-RateLimit-Limit", w.Name(contract.HeaderLimit))
+	require.Equal(t, contract.HeaderReset, w.Name(contract.HeaderReset))
+
+	for body, want := range map[string]contract.State{
+		`{"error":{"code":"A","code":"B"}}`:             contract.Doubled,
+		`{"error":{"code":"A"},"error":{"code":"B"}}`:   contract.Doubled,
+		`{"error":{"code":5}}`:                          contract.Malformed,
+		`{"error":{"code":null}}`:                       contract.Malformed,
+		`{"error":"code"}`:                              contract.Absent,
+		`{"error":[{"code":"A"}]}`:                      contract.Absent,
+		`{"errorCode":"A","error.code":"B","code":"C"}`: contract.Good, // a dot in a name is taken as it is
+	} {
+		require.Equal(t, want, w.Parse(400, nil, []byte(body)).Body.ErrorCode.State, body)
+	}
+}
+
+// An instant is held against the Date beside it: whichever moment of that second
+// it was, the seconds are known to one either way.
+func TestResetAsAnInstant(t *testing.T) {
+	const date = "Mon, 30 Nov 2026 10:00:00 GMT" // 1796032800
+	for name, c := range map[string]struct {
+		form        contract.ResetForm
+		reset, date string
+		want        contract.State
+		left        int64
+	}{
+		"unix time":               {contract.ResetUnixTime, "1796032842", date, contract.Good, 42},
+		"unix time, over":         {contract.ResetUnixTime, "1796032790", date, contract.Good, 0},
+		"unix time, no date":      {contract.ResetUnixTime, "1796032842", "", contract.Malformed, 0},
+		"unix time, a bad date":   {contract.ResetUnixTime, "1796032842", "today", contract.Malformed, 0},
+		"unix time, a fraction":   {contract.ResetUnixTime, "1796032842.5", date, contract.Malformed, 0},
+		"unix time, too large":    {contract.ResetUnixTime, "99999999999999999999", date, contract.Malformed, 0},
+		"a date":                  {contract.ResetDate, "Mon, 30 Nov 2026 10:00:42 GMT", date, contract.Good, 42},
+		"a date in UTC":           {contract.ResetDate, "Mon, 30 Nov 2026 10:00:42 UTC", date, contract.Good, 42},
+		"a date that is a number": {contract.ResetDate, "42", date, contract.Malformed, 0},
+		"a date before any":       {contract.ResetDate, "Mon, 30 Nov 1926 10:00:42 GMT", date, contract.Malformed, 0},
+		"none":                    {contract.ResetDate, "", date, contract.Absent, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{"Date": {c.date}}
+			if c.reset != "" {
+				h.Set(contract.HeaderReset, c.reset)
+			}
+			n := contract.Wording{Reset: c.form}.Parse(200, h, nil).Reset
+			require.Equal(t, c.want, n.State)
+			require.Equal(t, c.left, n.Value)
+			require.Equal(t, c.want == contract.Good, n.Slack == 1)
+			require.NotEmpty(t, n.String())
+		})
+	}
+}
