@@ -31,6 +31,9 @@ type Reach interface {
 type Plan struct {
 	Scenarios []Planned `json:"scenarios"`
 	Clauses   []string  `json:"selected,omitempty"` // selected clauses; empty: all
+	Estimate  *Estimate `json:"estimate,omitempty"` // nil: it was not rehearsed
+
+	order []string // in which scenarios begin, by where they stand; nil: as they are written
 }
 
 // Planned is one scenario, an outline's row counting as one.
@@ -41,6 +44,7 @@ type Planned struct {
 	Needs   []contract.Need `json:"needs"`
 	Steps   []string        `json:"steps"`
 	NotRun  string          `json:"not_run,omitempty"` // why it will not be run; empty: it will
+	Cost    *Cost           `json:"cost,omitempty"`    // nil: not known
 	Untrue  bool            `json:"untrue,omitempty"`  // it will not be run for what the target declares and has not
 
 	plan  string   // the plan that its row names; empty: none, or every other

@@ -31,6 +31,15 @@ type Options struct {
 	Deadline time.Duration // of one scenario, by the wall clock, its wait for users included; 0: 15 minutes
 	Progress func(Event)   // called after each scenario, one call at a time; nil: nobody
 	Features fs.FS         // nil: the contract's own
+	Budget   time.Duration // run what fits, most telling first; 0: everything
+	Rehearse OpenRehearsal // where to find out what fits; nil: what is over the budget is found out by the clock
+	Waits    func(Wait)    // called as a wait begins that takes more than a few seconds, one call at a time; nil: nobody
+}
+
+// Wait is a scenario that waits.
+type Wait struct {
+	Scenario string
+	steps.Wait
 }
 
 // Event is one scenario that has ended, or in a self-test one fault.
@@ -48,12 +57,18 @@ var ErrSuite = errors.New("the suite itself is broken")
 // result. A cancelled ctx ends the run after the scenarios that are under way:
 // what was not reached is not run.
 func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, error) {
-	if o.Features == nil {
-		o.Features = features.FS
-	}
+	o.Features = o.featuresOrOurs()
 	plan, err := NewPlan(t, o.Features, o.Clauses)
 	if err != nil {
 		return record.Conformance{}, err
+	}
+	if plan, err = o.fit(ctx, t, plan); err != nil {
+		return record.Conformance{}, err
+	}
+	if o.Budget > 0 {
+		var over context.CancelFunc
+		ctx, over = context.WithTimeoutCause(ctx, o.Budget, leftOut(fmt.Sprintf("left out: the budget of %s is over", tellTime(o.Budget))))
+		defer over()
 	}
 	started := time.Now()
 	r := newRunner(t, plan, o)
@@ -70,11 +85,38 @@ func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, 
 		Strict:     o.Strict,
 		Charged:    t.Charged(),
 		Aborted:    r.aborted(),
+		WaitedMS:   r.waited().Milliseconds(),
 		Selected:   o.Clauses,
 		Clauses:    judge(contract.Clauses(), r.results(), o.Strict),
 		Power:      record.Power{Further: []record.Further{}},
 	}
 	return c.Summed(), nil
+}
+
+// fit leaves out of a plan what is over the budget, or over max-operations where
+// the target file sets a bound of its own.
+func (o Options) fit(ctx context.Context, t *target.Target, p Plan) (Plan, error) {
+	bounded := o.Budget > 0 || t.BoundsOperations()
+	if o.Rehearse != nil && bounded {
+		var err error
+		if p, err = Rehearse(ctx, t, p, o.Rehearse, o); err != nil {
+			return p, err
+		}
+	}
+	if bounded {
+		p = p.Fit(t, o.Budget, o)
+	}
+	if len(p.Running()) == 0 {
+		return p, fmt.Errorf("%w: %s", ErrSelection, p.whyEmpty())
+	}
+	return p, nil
+}
+
+func (o Options) featuresOrOurs() fs.FS {
+	if o.Features == nil {
+		return features.FS
+	}
+	return o.Features
 }
 
 func describe(t *target.Target) record.Target {
@@ -93,6 +135,8 @@ type outcome struct {
 	err      error // nil: all its sentences were carried out
 	findings []record.Finding
 	took     time.Duration
+	waited   time.Duration
+	cost     Cost
 	reached  bool // false: it was planned and never begun
 }
 
@@ -106,5 +150,10 @@ func (o outcome) suiteErr() error {
 	}
 	return fmt.Errorf("%w: %s %q: %w", ErrSuite, o.At, o.Name, o.err)
 }
+
+// leftOut is why what a run did not get to was left out, where that is no mishap.
+type leftOut string
+
+func (l leftOut) Error() string { return string(l) }
 
 var errInterrupted = errors.New("interrupted")

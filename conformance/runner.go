@@ -25,28 +25,44 @@ type runner struct {
 	suite   *steps.Suite
 	options Options
 	planned map[string]Planned // those to be run, by where they stand
+	turns   *turns
+	measure func(*steps.Scenario) func() Cost // what a scenario takes; nil: nobody asks
 
 	mu       sync.Mutex
 	outcomes map[string]outcome
-	away     int // scenarios in a row that the target was away from
-	reason   string
+	away     int    // scenarios in a row that the target was away from
+	reason   string // why no more are begun
+	mishap   bool   // nobody had planned for that
 	order    []Planned
+	begun    map[*steps.Scenario]string // the names of those that have
 }
 
 func newRunner(t *target.Target, p Plan, o Options) *runner {
-	o.Workers = cmp.Or(o.Workers, 8)
-	if t.Movable() {
-		o.Workers = 1 // the clock is everybody's
-	}
-	o.Deadline = cmp.Or(o.Deadline, 15*time.Minute)
+	o.Workers = o.workers(t)
+	o.Deadline = cmp.Or(o.Deadline, t.Patience(15*time.Minute))
 	r := &runner{
-		target: t, suite: steps.NewSuite(t), options: o,
+		target: t, options: o,
 		planned: map[string]Planned{}, outcomes: map[string]outcome{}, order: p.Scenarios,
+		begun: map[*steps.Scenario]string{}, mishap: true,
 	}
+	r.suite = steps.NewSuite(t, r.waits)
+	var order []string
 	for _, s := range p.Running() {
-		r.planned[s.At] = s
+		r.planned[s.At], order = s, append(order, s.At)
 	}
+	if p.order != nil {
+		order = p.order
+	}
+	r.turns = newTurns(order, o.Workers)
 	return r
+}
+
+// workers is how many scenarios run at a time.
+func (o Options) workers(t *target.Target) int {
+	if t.Movable() {
+		return 1 // the clock is everybody's
+	}
+	return cmp.Or(o.Workers, 8)
 }
 
 // run runs the plan. Its error is the suite's own.
@@ -57,7 +73,8 @@ func (r *runner) run(ctx context.Context) error {
 		Options: &godog.Options{
 			FS: r.options.Features, Paths: r.files(),
 			Format: "progress", Output: io.Discard, NoColors: true,
-			Strict: true, Concurrency: r.options.Workers, DefaultContext: ctx,
+			Strict:      true, // as many as there are: turns says whose it is
+			Concurrency: len(r.planned) + 1, DefaultContext: ctx,
 		},
 	}
 	suite.Run() // its exit code knows less than the outcomes
@@ -91,16 +108,26 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 	s.Register(sc)
 	var planned *Planned
 	var started time.Time
-	cancel := func() {}
+	cancel, end, measured := func() {}, func() {}, func() Cost { return Cost{} }
 	sc.Before(func(ctx context.Context, p *godog.Scenario) (context.Context, error) {
 		item, ok := r.planned[at(p)]
 		if !ok {
 			return ctx, godog.ErrSkip
 		}
-		planned, started = &item, time.Now()
+		planned = &item
+		if r.turns.begin(run, item.At) == nil {
+			end = r.turns.end
+		}
+		started = time.Now()
+		if r.measure != nil {
+			measured = r.measure(s)
+		}
 		if err := r.stop(run); err != nil {
 			return ctx, err
 		}
+		r.mu.Lock()
+		r.begun[s] = item.Name
+		r.mu.Unlock()
 		clause, _ := contract.FindClause(item.Clauses[0])
 		s.About(clause, item.rows)
 		ctx, cancel = context.WithTimeout(ctx, r.options.Deadline)
@@ -111,21 +138,23 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		if planned == nil {
 			return ctx, nil
 		}
+		defer end()
 		defer func() { // a panic here would end the process
 			if v := recover(); v != nil {
 				failure = fmt.Errorf("panic: %v", v)
 				r.end(outcome{Planned: *planned, err: failure})
 			}
 		}()
-		closing, done := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		cost := measured()
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), r.target.Patience(30*time.Second))
 		defer done()
 		if cerr := s.Close(closing); cerr != nil && err == nil {
 			err = fmt.Errorf("%w: %w", steps.ErrInconclusive, cerr)
 		}
 		if run.Err() != nil && err != nil && !errors.Is(err, steps.ErrBroken) {
-			err = errInterrupted
+			err = r.stop(run)
 		}
-		r.end(outcome{Planned: *planned, err: err, findings: s.Findings(), took: time.Since(started), reached: !errors.Is(err, errInterrupted)})
+		r.end(outcome{Planned: *planned, err: err, findings: s.Findings(), took: time.Since(started), waited: s.Waited(), cost: cost, reached: !errors.Is(err, errInterrupted)})
 		return ctx, nil
 	})
 }
@@ -136,6 +165,9 @@ func (r *runner) stop(run context.Context) error {
 	defer r.mu.Unlock()
 	if r.reason == "" && run.Err() != nil {
 		r.reason = "interrupted"
+		if why := leftOut(""); errors.As(context.Cause(run), &why) {
+			r.reason, r.mishap = why.Error(), false
+		}
 	}
 	if r.reason == "" && r.away >= 3 {
 		r.reason = "the target is away"
@@ -161,8 +193,30 @@ func (r *runner) end(o outcome) {
 	}
 }
 
+// waits hands on that a scenario waits.
+func (r *runner) waits(s *steps.Scenario, w steps.Wait) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.options.Waits != nil {
+		r.options.Waits(Wait{Scenario: r.begun[s], Wait: w})
+	}
+}
+
+// waited is how much of the scenarios' time was waiting.
+func (r *runner) waited() (sum time.Duration) {
+	for _, o := range r.outcomes {
+		sum += o.waited
+	}
+	return sum
+}
+
 // aborted says why the run ended before its end; empty: it did not.
-func (r *runner) aborted() string { return r.reason }
+func (r *runner) aborted() string {
+	if !r.mishap {
+		return ""
+	}
+	return r.reason
+}
 
 // results is every scenario of the plan in its order, run or not.
 func (r *runner) results() []outcome {

@@ -32,7 +32,7 @@ func (d *door) enter(ctx context.Context, s *Scenario) error {
 	if s.stay != out {
 		return nil
 	}
-	return d.await(ctx, func() bool {
+	return d.await(ctx, s, func() bool {
 		free := !d.taken && d.waiting == 0
 		if free {
 			d.inside++
@@ -48,7 +48,7 @@ func (d *door) alone(ctx context.Context, s *Scenario) error {
 		return nil
 	}
 	d.change(func() { d.waiting++ })
-	err := d.await(ctx, func() bool {
+	err := d.await(ctx, s, func() bool {
 		free := !d.taken && d.inside == 0
 		if free {
 			d.taken = true
@@ -71,7 +71,7 @@ func (d *door) leave(ctx context.Context, s *Scenario) (err error) {
 		more := d.waiting > 0
 		d.mu.Unlock()
 		if t := s.suite.target; !more {
-			err = t.ReadyFor(ctx, t.OwnAddress(), t.Anonymous().Concurrency)
+			err = s.ReadyFor(ctx, t.OwnAddress(), t.Anonymous().Concurrency)
 		}
 		d.change(func() { d.taken = false })
 	}
@@ -88,7 +88,7 @@ func (d *door) change(what func()) {
 }
 
 // await asks again and again, each time something has changed.
-func (d *door) await(ctx context.Context, in func() bool) error {
+func (d *door) await(ctx context.Context, s *Scenario, in func() bool) error {
 	for {
 		d.mu.Lock()
 		ok, changed := in(), d.changed
@@ -96,10 +96,8 @@ func (d *door) await(ctx context.Context, in func() bool) error {
 		if ok {
 			return nil
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := s.queue(Wait{What: "the one address that all requests come from"}, func() error { return until(ctx, changed) }); err != nil {
+			return err
 		}
 	}
 }

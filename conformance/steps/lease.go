@@ -45,6 +45,15 @@ func (l *lending) gaveBack() {
 	l.back = make(chan struct{})
 }
 
+func until(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // lease lends a user on a plan. Where other scenarios have all there are, it
 // waits until one comes back.
 func (s *Scenario) lease(ctx context.Context, plan string, keys int) (*subject, error) {
@@ -59,9 +68,8 @@ func (s *Scenario) lease(ctx context.Context, plan string, keys int) (*subject, 
 		if !errors.Is(err, target.ErrNoUser) || back == nil {
 			return nil, setup(err)
 		}
-		select {
-		case <-back:
-		case <-ctx.Done():
+		taken := Wait{What: "a user on plan " + plan + ": all are with other scenarios"}
+		if s.queue(taken, func() error { return until(ctx, back) }) != nil {
 			return nil, setup(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -37,11 +38,13 @@ type Suite struct {
 	users    *lending
 	door     *door
 	patterns map[string]*regexp.Regexp
+	waits    func(*Scenario, Wait) // nil: nobody wants to hear of them
 }
 
-// NewSuite begins a run against t.
-func NewSuite(t *target.Target) *Suite {
-	return &Suite{target: t, ids: newIdentities(), users: newLending(), door: newDoor(), patterns: compiled()}
+// NewSuite begins a run against t. Waits that take longer than a few seconds are
+// told as they begin; nil: to nobody.
+func NewSuite(t *target.Target, waits func(*Scenario, Wait)) *Suite {
+	return &Suite{target: t, waits: waits, ids: newIdentities(), users: newLending(), door: newDoor(), patterns: compiled()}
 }
 
 // Scenario is one run of one scenario. It is not safe for concurrent use.
@@ -57,6 +60,7 @@ type Scenario struct {
 	found  []found
 	mark   int // how much of found was there when the Givens were done
 	begun  bool
+	waited time.Duration
 
 	refusals   []refusal     // of the operator boundary
 	tried      []exchange    // what the latest sentence tried in vain, or should have
@@ -106,12 +110,25 @@ func (s *Scenario) Close(ctx context.Context) error {
 		s.suite.users.gaveBack()
 	}
 	s.they, s.other = nil, nil
-	errs = append(errs, s.suite.door.leave(ctx, s))
 	if own := s.Target; own != s.suite.target {
 		s.Target = s.suite.target
 		errs = append(errs, own.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.suite.door.leave(ctx, s))...)
+}
+
+// Lent is how many users the scenario has, by plan, and how many tokens have to
+// come back until their buckets are full.
+func (s *Scenario) Lent() (users map[string]int, tokens map[string]float64) {
+	users, tokens = map[string]int{}, map[string]float64{}
+	for _, u := range append(slices.Clone(s.they), s.other) {
+		if u != nil {
+			lo, _ := u.Bucket.Level()
+			users[u.Plan]++
+			tokens[u.Plan] += float64(u.Bucket.Allowance().Burst) - float64(lo)/float64(oracle.Token)
+		}
+	}
+	return users, tokens
 }
 
 // user is whom a sentence speaks of where it speaks of one.
@@ -254,15 +271,4 @@ func rateInDisguise(e exchange) bool {
 	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool {
 		return f.Field == contract.MemberErrorCode && f.Expected == contract.CodeRateLimited
 	})
-}
-
-// ensure makes sure of n tokens, or of the whole burst if that is less.
-func (s *Scenario) ensure(ctx context.Context, u *subject, n int64) error {
-	asked, err := s.Ready(ctx, u.User, n)
-	if asked.Method != "" {
-		if _, err := s.take(exchange{Exchange: asked, who: u}); err != nil {
-			return err
-		}
-	}
-	return asInconclusive(err)
 }

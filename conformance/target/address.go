@@ -212,18 +212,11 @@ func (t *Target) Attempt(ctx context.Context, r Request) Exchange {
 	return f.exchange
 }
 
-// ReadyFor waits until so many attempts from an address, or its whole burst if
-// that is less, would certainly be let through.
-func (t *Target) ReadyFor(ctx context.Context, a *Address, attempts int64) error {
-	for {
-		left := a.Attempts.ReadyAt(attempts) - t.time.atLeast()
-		if left <= 0 {
-			return nil
-		}
-		if err := t.Wait(ctx, time.Duration(left)*time.Microsecond); err != nil {
-			return err
-		}
-	}
+// AttemptsIn is how long it takes until so many attempts from an address, or its
+// whole burst if that is less, would certainly be let through; not positive: they
+// would be now.
+func (t *Target) AttemptsIn(a *Address, attempts int64) time.Duration {
+	return time.Duration(a.Attempts.ReadyAt(attempts)-t.time.atLeast()) * time.Microsecond
 }
 
 func (t *Target) rested(a, from netip.Addr, lines http.Header) *Address {

@@ -31,6 +31,15 @@ func (b *budget) giveBack() {
 	b.charged--
 }
 
+// MaxOperations is how many operations may be charged.
+func (t *Target) MaxOperations() int64 { return t.budget.most }
+
+// BoundsOperations reports whether the target file says how many.
+func (t *Target) BoundsOperations() bool { return t.file.Limits.MaxOperations != 0 }
+
+// Sent is how many requests have left so far.
+func (t *Target) Sent() int64 { return t.sent.Load() }
+
 // Charged is how many operations the target can have charged so far, at most: a
 // success, and whatever got no answer, may have been.
 func (t *Target) Charged() int64 {

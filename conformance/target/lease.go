@@ -150,17 +150,26 @@ func (t *Target) Rest(ctx context.Context, u *User) (Exchange, error) {
 // learn it; then it waits as long as it takes. The exchange is that request's;
 // its Method is empty if none was sent.
 func (t *Target) Ready(ctx context.Context, u *User, tokens int64) (Exchange, error) {
-	var asked Exchange
-	left := func() int64 { return u.Bucket.ReadyAt(tokens) - t.time.atLeast() }
-	if left() > 0 && u.Bucket.Width() >= oracle.Token {
-		if asked = t.Send(ctx, u, t.Valid()); asked.Err != nil {
-			return asked, asked.Err
-		}
+	asked, err := t.Learn(ctx, u, tokens)
+	for wait := t.ReadyIn(u, tokens); err == nil && wait > 0; wait = t.ReadyIn(u, tokens) {
+		err = t.Wait(ctx, wait)
 	}
-	for wait := left(); wait > 0; wait = left() {
-		if err := t.Wait(ctx, time.Duration(wait)*time.Microsecond); err != nil {
-			return asked, err
-		}
+	return asked, err
+}
+
+// Learn sends one valid request where so many tokens are not certain and too
+// little is known of the user's bucket to say when they will be. The exchange's
+// Method is empty if none was sent.
+func (t *Target) Learn(ctx context.Context, u *User, tokens int64) (Exchange, error) {
+	if t.ReadyIn(u, tokens) <= 0 || u.Bucket.Width() < oracle.Token {
+		return Exchange{}, nil
 	}
-	return asked, nil
+	asked := t.Send(ctx, u, t.Valid())
+	return asked, asked.Err
+}
+
+// ReadyIn is how long it takes until so many tokens, or the whole burst if that
+// is less, are certainly in the user's bucket; not positive: they are.
+func (t *Target) ReadyIn(u *User, tokens int64) time.Duration {
+	return time.Duration(u.Bucket.ReadyAt(tokens)-t.time.atLeast()) * time.Microsecond
 }

@@ -220,6 +220,7 @@ func (f *flight) leave() {
 	f.exchange.Span.From = f.t.time.atLeast()
 	f.exchange.Span.To = f.exchange.Span.From
 	f.sent = true
+	f.t.sent.Add(1)
 	// A server may answer and close before it has read everything, so an error
 	// here shows, if it matters, when the answer is read.
 	_, _ = f.conn.Write(append(f.message.head, f.message.body...))

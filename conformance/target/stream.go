@@ -44,6 +44,7 @@ func (t *Target) ResetStream(ctx context.Context, u *User, r Request) Exchange {
 	network := t.overHTTP2(r)
 	defer network.CloseIdleConnections()
 	f.sent = true
+	t.sent.Add(1)
 	e.Span.From = t.time.atLeast()
 	a, inFlight, err := t.halfSent(ctx, network, base, r, credential)
 	e.Span.To = cmp.Or(a.headAt, t.time.atMost())

@@ -76,7 +76,9 @@ type Target struct {
 	stalls   bool        // a stalled upload is a witness
 	time     *timeline
 	budget   *budget
-	run      string // random, in each request's User-Agent
+	run      string        // random, in each request's User-Agent
+	sent     atomic.Int64  // requests
+	far      time.Duration // how long the first question took, at the base URL that is farthest
 	agent    string
 	patience patience
 	given    []Key          // in memory, instead of the keys file
@@ -193,9 +195,11 @@ func (t *Target) loadOperations() error {
 // reach makes sure that something answers at every base URL, and soon.
 func (t *Target) reach(ctx context.Context, patience time.Duration) error {
 	for _, base := range t.bases {
+		began := time.Now()
 		if err := t.reachOne(ctx, base, patience); err != nil {
 			return err
 		}
+		t.far = max(t.far, time.Since(began))
 	}
 	return nil
 }
@@ -311,6 +315,18 @@ func (t *Target) Plans() []string {
 		return !slices.ContainsFunc(t.users, func(u *User) bool { return u.Plan == plan })
 	})
 }
+
+// UsersOn is how many users there are on a plan; -1: they are made as needed.
+func (t *Target) UsersOn(plan string) int {
+	if t.control.has(control.FeatureUsers) {
+		return -1
+	}
+	return len(slices.DeleteFunc(slices.Clone(t.users), func(u *User) bool { return u.Plan != plan }))
+}
+
+// RoundTrip is how long a request takes that costs the target nothing, by the
+// one with which it was opened.
+func (t *Target) RoundTrip() time.Duration { return t.far }
 
 // OutsideQuotas lists the paths that no quota applies to.
 func (t *Target) OutsideQuotas() []string { return slices.Clone(t.file.OutsideQuotas) }

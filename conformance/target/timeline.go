@@ -52,6 +52,9 @@ func (t *timeline) check() error {
 // time. The clock is everybody's: run one scenario at a time then.
 func (t *Target) Movable() bool { return t.time.mode != control.ClockReal }
 
+// Elapsed is how far the target's timeline has moved since it was opened.
+func (t *Target) Elapsed() time.Duration { return time.Duration(t.time.atLeast()) * time.Microsecond }
+
 // Clock says how the target's clock runs; real where there is no control server.
 func (t *Target) Clock() control.ClockMode { return t.time.mode }
 

@@ -21,6 +21,7 @@ type Conformance struct {
 	Started    time.Time `json:"started"`
 	DurationMS int64     `json:"duration_ms"`
 	Strict     bool      `json:"strict"`             // DECIDED clauses count as MUST
+	WaitedMS   int64     `json:"waited_ms"`          // of the scenarios' time, for tokens and for each other
 	Charged    int64     `json:"charged_at_most"`    // operations that the target can have charged
 	Aborted    string    `json:"aborted,omitempty"`  // why the run ended early
 	Selected   []string  `json:"selected,omitempty"` // what was asked for; absent: everything
