@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -91,14 +92,14 @@ func (r room) sum(all []Planned) Estimate {
 	for _, s := range all {
 		if s.Cost == nil {
 			e.Unknown++
-			continue
 		}
-		e.Operations += r.charges(*s.Cost)
-		took := r.takes(*s.Cost)
+		c := s.cost()
+		e.Operations += r.charges(c)
+		took := r.takes(c)
 		work, longest = work+took, max(longest, took)
-		for plan, n := range s.Cost.Users {
+		for plan, n := range c.Users {
 			e.Users[plan] = Need{max(e.Users[plan].Users, n), r.users[plan]}
-			tokens[plan] += s.Cost.Tokens[plan]
+			tokens[plan] += c.Tokens[plan]
 		}
 	}
 	e.Time = max(work/time.Duration(r.workers), longest)
@@ -121,6 +122,7 @@ func (r room) sum(all []Planned) Estimate {
 func (p Plan) Fit(t *target.Target, budget time.Duration, o Options) Plan {
 	r := roomOf(t, o)
 	left := p.Running()
+	known := slices.ContainsFunc(left, func(s Planned) bool { return s.Cost != nil }) // or the clock has to tell
 	var kept []Planned
 	var ordered []string
 	seen := map[string]bool{}
@@ -137,9 +139,9 @@ func (p Plan) Fit(t *target.Target, budget time.Duration, o Options) Plan {
 		left = slices.Delete(left, best, best+1)
 		switch e := r.sum(append(kept, s)); {
 		case e.Operations > r.most:
-			why[s.At] = fmt.Sprintf("left out: limits.max-operations of %d goes to what tells more", r.most)
-		case budget > 0 && e.Time > budget:
-			why[s.At] = fmt.Sprintf("left out: the budget of %s goes to what tells more", tellTime(budget))
+			why[s.At] = leftOutMark + fmt.Sprintf("limits.max-operations of %d goes to what tells more", r.most)
+		case budget > 0 && known && e.Time > budget:
+			why[s.At] = leftOutMark + fmt.Sprintf("the budget of %s goes to what tells more", tellTime(budget))
 		default:
 			kept, ordered = append(kept, s), append(ordered, s.At)
 			for _, id := range s.Clauses {
@@ -158,10 +160,24 @@ func (p Plan) Fit(t *target.Target, budget time.Duration, o Options) Plan {
 	return p
 }
 
-// cost is the scenario's cost, or nothing where it is not known.
+// usualWork is what a scenario is taken to need of which nothing is known: most of
+// those start servers.
+const usualWork = 5 * time.Second
+
+// tellLeft says how much of a whole plan does not fit, and into what.
+func (p Plan) tellLeft(whole Plan, left int) string {
+	e := p.Estimate
+	if whole.Estimate != nil {
+		e = whole.Estimate
+	}
+	return fmt.Sprintf("%d of %d scenarios are left out: all of them take about %s and up to %d operations, of %d that limits.max-operations allows",
+		left, len(whole.Running()), e.Time.Round(time.Second), e.Operations, e.MaxOperations)
+}
+
+// cost is the scenario's cost, or a guess where it is not known.
 func (s Planned) cost() Cost {
 	if s.Cost == nil {
-		return Cost{}
+		return Cost{Work: usualWork}
 	}
 	return *s.Cost
 }
@@ -192,3 +208,11 @@ func tellTime(d time.Duration) string {
 	}
 	return s
 }
+
+// Left lists the scenarios that were left out, and why.
+func (p Plan) Left() []Planned {
+	return slices.DeleteFunc(slices.Clone(p.Scenarios), func(s Planned) bool { return !strings.HasPrefix(s.NotRun, leftOutMark) })
+}
+
+// leftOutMark begins the reason of what could have been run.
+const leftOutMark = "left out: "

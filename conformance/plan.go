@@ -58,6 +58,19 @@ func (p Plan) Running() []Planned {
 	return slices.DeleteFunc(slices.Clone(p.Scenarios), func(s Planned) bool { return s.NotRun != "" })
 }
 
+// Reached lists the clauses that scenarios to be run look at.
+func (p Plan) Reached() []string {
+	var all []string
+	for _, s := range p.Running() {
+		for _, id := range s.Clauses {
+			if !slices.Contains(all, id) {
+				all = append(all, id)
+			}
+		}
+	}
+	return all
+}
+
 // NewPlan reads the features and plans those scenarios that carry a selected
 // clause; an empty selection is everything. Its error names a clause, level or
 // need that does not exist; it wraps [ErrSelection] where that came from the

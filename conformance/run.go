@@ -33,6 +33,7 @@ type Options struct {
 	Features fs.FS         // nil: the contract's own
 	Budget   time.Duration // run what fits, most telling first; 0: everything
 	Rehearse OpenRehearsal // where to find out what fits; nil: what is over the budget is found out by the clock
+	Notice   func(string)  // called before the first request with what will be left out, and why; nil: nobody
 	Waits    func(Wait)    // called as a wait begins that takes more than a few seconds, one call at a time; nil: nobody
 }
 
@@ -67,7 +68,7 @@ func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, 
 	}
 	if o.Budget > 0 {
 		var over context.CancelFunc
-		ctx, over = context.WithTimeoutCause(ctx, o.Budget, leftOut(fmt.Sprintf("left out: the budget of %s is over", tellTime(o.Budget))))
+		ctx, over = context.WithTimeoutCause(ctx, o.Budget, leftOut(leftOutMark+"the budget of "+tellTime(o.Budget)+" is over"))
 		defer over()
 	}
 	started := time.Now()
@@ -104,7 +105,11 @@ func (o Options) fit(ctx context.Context, t *target.Target, p Plan) (Plan, error
 		}
 	}
 	if bounded {
+		whole := p
 		p = p.Fit(t, o.Budget, o)
+		if left := len(whole.Running()) - len(p.Running()); left > 0 && o.Notice != nil {
+			o.Notice(p.tellLeft(whole, left))
+		}
 	}
 	if len(p.Running()) == 0 {
 		return p, fmt.Errorf("%w: %s", ErrSelection, p.whyEmpty())

@@ -16,7 +16,6 @@ import (
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
-	"github.com/invoicespec/brimline/features"
 )
 
 const checkHelp = `Check runs the conformance suite against a deployment that a target file
@@ -47,6 +46,7 @@ type checkFlags struct {
 	steps          bool
 	selfTest       bool
 	strict, asJSON bool
+	budget         time.Duration
 
 	knownFailing   string
 	against        string
@@ -64,6 +64,7 @@ func checkVerb(w world) *cobra.Command {
   brimline check --clauses RATE-1,HDR-5
   brimline check --target staging.yaml --known-failing known.txt --against last/conformance.json
   brimline check --target staging.yaml --plan
+  brimline check --target staging.yaml --budget 3m
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -81,6 +82,7 @@ func checkVerb(w world) *cobra.Command {
 	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
 	flags.BoolVar(&f.steps, "steps", false, "list the sentences that features may use, and stop")
 	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
+	flags.DurationVar(&f.budget, "budget", 0, "run what fits into `TIME`, such as 3m, most telling first")
 	flags.StringVar(&f.out, "out", "", "leave the result in `DIR`, for people and machines")
 	flags.BoolVar(&f.selfTest, "self-test", false, "run the suite against servers that are wrong on purpose, and say which it notices")
 	flags.BoolVar(&f.strict, "strict", false, "what the contract leaves open counts like the rest")
@@ -97,6 +99,9 @@ func check(ctx context.Context, f checkFlags, w world) error {
 		if _, ok := contract.FindClause(id); !ok {
 			return fmt.Errorf("--clauses: there is no clause %q; \"brimline check --list\" shows them all", id)
 		}
+	}
+	if f.budget < 0 {
+		return fmt.Errorf("--budget: %s is no time to run in; accepted: a time such as 3m", f.budget)
 	}
 	if f.out != "" { // now, not after minutes
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
@@ -117,7 +122,7 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	}
 	defer end()
 	if f.plan {
-		return f.showPlan(t, w)
+		return f.showPlan(ctx, t, w)
 	}
 	return f.judge(ctx, t, w)
 }
@@ -129,11 +134,7 @@ func (f checkFlags) judge(ctx context.Context, t *target.Target, w world) error 
 		return err
 	}
 	counter := newCounter(w.stderr, "scenarios")
-	o := conformance.Options{Clauses: f.clauses, Strict: f.strict, Progress: counter.show}
-	if f.quiet {
-		o.Progress = nil
-	}
-	c, err := conformance.Run(ctx, t, o)
+	c, err := conformance.Run(ctx, t, f.options(counter))
 	counter.clear()
 	if err != nil {
 		return checkError(err)
@@ -194,26 +195,6 @@ func (f checkFlags) showList(w world) error {
 			fmt.Fprintf(w.stdout, "%s\n", group)
 		}
 		fmt.Fprintf(w.stdout, "  %-9s %-8s %s\n", c.ID, c.Level, c.Sentence)
-	}
-	return nil
-}
-
-// showPlan prints what would be run against t.
-func (f checkFlags) showPlan(t *target.Target, w world) error {
-	p, err := conformance.NewPlan(t, features.FS, f.clauses)
-	if err != nil {
-		return err
-	}
-	if f.asJSON {
-		return printJSON(w.stdout, p)
-	}
-	fmt.Fprintf(w.stdout, "%s\n%d of %d scenarios would be run\n", t.Describe(), len(p.Running()), len(p.Scenarios))
-	for _, s := range p.Scenarios {
-		line := fmt.Sprintf("  %-9s %s", s.Clauses[0], s.Name)
-		if s.NotRun != "" {
-			line = fmt.Sprintf("%-80s  not run: %s", line, s.NotRun)
-		}
-		fmt.Fprintln(w.stdout, line)
 	}
 	return nil
 }

@@ -79,6 +79,9 @@ func (f checkFlags) command() string {
 	if f.strict {
 		words = append(words, "--strict")
 	}
+	if f.budget > 0 {
+		words = append(words, "--budget", f.budget.String())
+	}
 	return strings.Join(words, " ")
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/fault"
+	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/telemetry"
 	"github.com/invoicespec/brimline/reference/wiring"
@@ -35,11 +36,11 @@ const proxiesOnLoopback = "127.0.9.0/24"
 // loopback, on a frozen clock and with control. A fault's name makes it wrong.
 func embedded(executable string) conformance.OpenFault {
 	return func(ctx context.Context, name string) (*target.Target, func() error, error) {
-		return openReference(ctx, executable, name)
+		return openReference(ctx, executable, name, server.DefaultPlans())
 	}
 }
 
-func openReference(ctx context.Context, executable, name string) (*target.Target, func() error, error) {
+func openReference(ctx context.Context, executable, name string, plans map[string]policy.Plan) (*target.Target, func() error, error) {
 	alter := func(p *wiring.Parts) { p.Bounds.Engine = embeddedEngineTime }
 	var process *target.Process
 	if executable != "" {
@@ -61,7 +62,7 @@ func openReference(ctx context.Context, executable, name string) (*target.Target
 	// What is in flight when ctx ends is ended by the suite, not by the server.
 	lasting := context.WithoutCancel(ctx)
 	cfg := server.Config{
-		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2,
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2, Plans: plans,
 		Transport: server.Transport{H2C: true},
 		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix(proxiesOnLoopback)}},
 		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)), Alter: alter,

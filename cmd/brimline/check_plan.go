@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/features"
+	"github.com/invoicespec/brimline/reference/policy"
+)
+
+// options are those of a run that is shown by c.
+func (f checkFlags) options(c *counter) conformance.Options {
+	o := conformance.Options{
+		Clauses: f.clauses, Strict: f.strict, Budget: f.budget,
+		Rehearse: rehearsal, Progress: c.show, Waits: c.wait, Notice: c.line,
+	}
+	if f.quiet {
+		o.Progress, o.Waits = nil, nil
+	}
+	return o
+}
+
+// rehearsal opens the reference with the plans of another target.
+func rehearsal(ctx context.Context, like *target.Target) (*target.Target, func() error, error) {
+	plans := map[string]policy.Plan{}
+	for _, name := range like.Plans() {
+		a, _ := like.Allowance(name)
+		number := func(n int64) string { return strconv.FormatInt(n, 10) }
+		plans[name] = policy.Plan{Name: name, Operations: manyOperations, Entitlements: map[policy.Dimension]string{
+			policy.RequestsPerMinute: number(a.RequestsPerMinute), policy.Burst: number(a.Burst), policy.Concurrency: number(a.Concurrency),
+		}}
+	}
+	return openReference(ctx, "", "", plans)
+}
+
+// manyOperations is more than a rehearsal charges.
+const manyOperations = 1_000_000_000
+
+// showPlan prints what would be run against t, and what that takes.
+func (f checkFlags) showPlan(ctx context.Context, t *target.Target, w world) error {
+	p, err := conformance.NewPlan(t, features.FS, f.clauses)
+	if err != nil {
+		return err
+	}
+	o := f.options(newCounter(w.stderr, "scenarios"))
+	if p, err = conformance.Rehearse(ctx, t, p, rehearsal, o); err != nil {
+		return checkError(err)
+	}
+	p = p.Fit(t, f.budget, o)
+	if f.asJSON {
+		return printJSON(w.stdout, p)
+	}
+	fmt.Fprintf(w.stdout, "%s\n%d of %d scenarios would be run, for %d clauses\n%s\n", t.Describe(), len(p.Running()), len(p.Scenarios), len(p.Reached()), tellEstimate(*p.Estimate))
+	for _, s := range p.Scenarios {
+		line := fmt.Sprintf("  %-9s %s", s.Clauses[0], s.Name)
+		switch {
+		case s.NotRun != "":
+			line = fmt.Sprintf("%-80s  not run: %s", line, s.NotRun)
+		case s.Cost != nil:
+			line = fmt.Sprintf("%-80s  %3d operations", line, s.Cost.Operations)
+			if s.Cost.Waits >= time.Second && !t.Movable() {
+				line += fmt.Sprintf(", waits %s", s.Cost.Waits.Round(time.Second))
+			}
+		}
+		fmt.Fprintln(w.stdout, line)
+	}
+	return nil
+}
+
+// tellEstimate says in a few lines what a plan takes.
+func tellEstimate(e conformance.Estimate) string {
+	var b strings.Builder
+	if e.Unrehearsed != "" {
+		return "what it takes is not known: " + e.Unrehearsed
+	}
+	fmt.Fprintf(&b, "about %s, and at most %d operations charged of the %d that limits.max-operations allows", max(time.Second, e.Time.Round(time.Second)), e.Operations, e.MaxOperations)
+	if e.Unknown > 0 {
+		fmt.Fprintf(&b, "; what %d scenarios take is not known", e.Unknown)
+	}
+	var users []string
+	for _, plan := range slices.Sorted(maps.Keys(e.Users)) {
+		n := e.Users[plan]
+		there := fmt.Sprintf(" (there are %d)", n.There)
+		if n.There < 0 {
+			there = ""
+		}
+		users = append(users, fmt.Sprintf("%s %d%s", plan, n.Users, there))
+	}
+	if len(users) > 0 {
+		fmt.Fprintf(&b, "\nusers at once: %s", strings.Join(users, ", "))
+	}
+	return b.String()
+}
+
+// wait shows that a scenario waits: in place on a terminal, else in a line of its
+// own.
+func (c *counter) wait(w conformance.Wait) {
+	who, howLong := "", "until others are done"
+	if w.User != "" {
+		who = ", user " + w.User
+	}
+	if w.For > 0 {
+		howLong = w.For.Round(time.Second).String()
+	}
+	text := fmt.Sprintf("waits %s for %s (%s%s)", howLong, w.What, w.Scenario, who)
+	if c.terminal {
+		fmt.Fprintf(c.w, "\r\x1b[K%s", text)
+		return
+	}
+	fmt.Fprintln(c.w, text)
+}
+
+// line says something once, before the run begins.
+func (c *counter) line(text string) { fmt.Fprintln(c.w, text) }
