@@ -152,6 +152,11 @@ func (o *once) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func absurdTarget(t *testing.T, url string) *target.Target {
+	return openAbsurd(t, url, map[string]target.Allowance{"small": {RequestsPerMinute: 600, Burst: 5, Concurrency: 2}, "large": {RequestsPerMinute: 1200, Burst: 20, Concurrency: 2}})
+}
+
+// openAbsurd opens a server as a target with three users of two keys on each plan.
+func openAbsurd(t *testing.T, url string, plans map[string]target.Allowance) *target.Target {
 	r := reference{file: target.File{
 		BaseURLs:   []string{url},
 		Credential: target.Credential{Header: "Authorization", Template: "Bearer {key}"},
@@ -161,9 +166,9 @@ func absurdTarget(t *testing.T, url string) *target.Target {
 		},
 		OutsideQuotas: []string{"/health"},
 		Can:           target.Can{Addresses: []string{"127.64.0.0/10"}},
-		Allowances:    map[string]target.Allowance{"small": {RequestsPerMinute: 600, Burst: 5, Concurrency: 2}, "large": {RequestsPerMinute: 1200, Burst: 20, Concurrency: 2}},
+		Allowances:    plans,
 	}}
-	for _, plan := range []string{"small", "large"} {
+	for plan := range plans {
 		for i := range 3 {
 			for k := range 2 {
 				user := fmt.Sprintf("%s%d", plan, i)

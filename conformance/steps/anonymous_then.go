@@ -57,10 +57,16 @@ func (s *Scenario) wasAuthenticated() error {
 	if last := len(s.tries) - 1; last >= 0 && !rateRejected(s.tries[last]) {
 		return fmt.Errorf("%w: the address's pool did not empty: the last attempt was answered with %s", ErrInconclusive, statusAndCode(s.tries[last]))
 	}
-	if e := s.answer(); untouched(e) || e.Answer.Limit.State == contract.Absent {
+	if e := s.answer(); !s.authenticated(e) {
 		return s.broken(e, "status", "an answer that tells of the user's bucket", statusAndCode(e))
 	}
 	return s.verdict()
+}
+
+// authenticated reports whether the answer to a valid request shows that it got
+// past the key: it succeeded, or it tells of a user's bucket.
+func (s *Scenario) authenticated(e exchange) bool {
+	return e.Status == s.ExpectValid() || !untouched(e) && e.Answer.Limit.State != contract.Absent
 }
 
 // wasHeldToThePool is for attempts at an emptied pool: one that is let through
@@ -155,7 +161,7 @@ func (s *Scenario) leftACleanEntry(ctx context.Context) error {
 
 func (s *Scenario) validatedOnce() error {
 	for _, e := range s.got {
-		if untouched(e) || e.Answer.Limit.State == contract.Absent {
+		if !s.authenticated(e) {
 			return s.broken(e, "status", "an answer that tells of the user's bucket", statusAndCode(e))
 		}
 	}

@@ -3,7 +3,6 @@ package steps
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -25,8 +24,9 @@ func (s *Scenario) sendUnparsable(ctx context.Context) error {
 	s.begin()
 	s.tried = nil
 	for _, x := range target.AllUnparsable() {
-		e := exchange{Exchange: s.SendUnparsable(ctx, s.user().User, x)}
-		if e.Err == nil && refusedByParser(e) {
+		e := exchange{Exchange: s.SendUnparsable(ctx, s.user().User, x), who: s.user()}
+		s.note(e, e.Findings)
+		if e.Err == nil && e.RefusedByParser() {
 			s.tried = append(s.tried, e)
 		}
 	}
@@ -34,16 +34,6 @@ func (s *Scenario) sendUnparsable(ctx context.Context) error {
 		return fmt.Errorf("%w: this server's parser refuses nothing of what was sent", ErrInconclusive)
 	}
 	return nil
-}
-
-// refusedByParser reports whether an answer has a status that a parser gives.
-func refusedByParser(e exchange) bool {
-	switch e.Status {
-	case http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge,
-		http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-		return true
-	}
-	return false
 }
 
 func (s *Scenario) refusalsHaveNoID() error {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
 )
 
@@ -204,6 +205,9 @@ func (t *Target) Attempt(ctx context.Context, r Request) Exchange {
 	defer from.mu.Unlock()
 	f := t.exchange(ctx, nil, r)
 	switch e := &f.exchange; {
+	case e.Err == nil && len(r.Authorization) > 1 && e.RefusedByParser() && e.Answer.RequestID.State == contract.Absent:
+		e.Unread = true
+		from.Attempts.Lose(e.Span)
 	case e.Err == nil:
 		e.Findings = from.Attempts.Judge(e.Answer, e.Span)
 	case f.sent:

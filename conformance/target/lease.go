@@ -22,6 +22,7 @@ type User struct {
 	keys    []Secret
 	leased  bool
 	fresh   bool // made for this lease
+	several bool // more than one of its keys was used in this lease
 	flights flights
 	changes changes
 
@@ -134,6 +135,9 @@ func (t *Target) Return(ctx context.Context, u *User) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if u.several { // that they drew on one bucket is for POOL-1 to say, and not for whoever is next
+		u.Bucket, u.several = oracle.NewUnknown(u.Bucket.Allowance(), t.time.atMost()), false
+	}
 	if err == nil && !u.fresh && !u.changes.spoiled {
 		u.leased = false
 	}

@@ -40,6 +40,7 @@ type Exchange struct {
 	Body     []byte // at most 1 MiB
 	Answer   contract.Answer
 	Findings []oracle.Finding // what the oracle holds against the answer
+	Unread   bool             // two credential lines, and the parser did not even hand them to a handler
 	Err      error            // why there is no whole answer; nil: there is one
 }
 
@@ -189,6 +190,7 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
 	if u != nil {
 		t.CatchUp(u)
+		u.several = u.several || r.Key > 0
 	}
 	credential, err := t.credential(u, r)
 	f.exchange.Curl = t.curl(base, r, credential)

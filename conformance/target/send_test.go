@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
@@ -269,4 +270,47 @@ func TestAContextEndsAWait(t *testing.T) {
 	require.NotErrorIs(t, e.Err, target.ErrAway)
 	require.Positive(t, u.Bucket.Width(), "the token may be spent or not")
 	require.ErrorIs(t, tg.Send(ctx, u, tg.Valid()).Err, context.Canceled)
+}
+
+func TestBucketHearsOfWhatAParserLetsThrough(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	}))
+	defer srv.Close()
+	tg := open(t, fileFor(srv.URL))
+	u := lease(t, tg, "free", 1)
+	through := 0
+	for _, x := range target.AllUnparsable() {
+		_, before := u.Bucket.Level()
+		e := tg.SendUnparsable(t.Context(), u, x)
+		_, after := u.Bucket.Level()
+		require.NoError(t, e.Err, x.Name)
+		require.Equal(t, e.RefusedByParser(), after >= before, "%s: %d", x.Name, e.Status)
+		if !e.RefusedByParser() {
+			through++
+		}
+	}
+	require.Equal(t, 1, through, "a head of 64 KiB")
+}
+
+// Whether two keys draw on one bucket is a question of its own, so that what a
+// scenario took with both says nothing certain to the next one.
+func TestBucketOfAUserWhoseKeysWereMixedIsUnknown(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	both := []target.Key{{User: "u1", Plan: "free", Secret: target.NewSecret(theKey)}, {User: "u1", Plan: "free", Secret: target.NewSecret(theKey + "-2")}}
+	tg := open(t, fileFor(srv.URL), both...)
+	for _, keys := range [][]int{{0, 0}, {0, 1}} {
+		u, err := tg.Lease(t.Context(), "free", 2)
+		require.NoError(t, err)
+		for _, key := range keys {
+			r := tg.Valid()
+			r.Key = key
+			require.NoError(t, tg.Send(t.Context(), u, r).Err)
+		}
+		require.NoError(t, tg.Return(t.Context(), u))
+		lo, hi := u.Bucket.Level()
+		full := u.Bucket.Allowance().Burst * oracle.Token
+		require.Equal(t, keys[1] > 0, lo == 0 && hi == full, "keys %v: %d to %d", keys, lo, hi)
+	}
 }

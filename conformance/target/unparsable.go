@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 )
@@ -27,8 +28,8 @@ func AllUnparsable() []Unparsable {
 	}
 }
 
-// SendUnparsable sends one of them with u's first key. u's bucket must not hear
-// of it.
+// SendUnparsable sends one of them with u's first key. u's bucket hears of it
+// only if the parser let it through: then it is a request like any other.
 func (t *Target) SendUnparsable(ctx context.Context, u *User, x Unparsable) Exchange {
 	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
 	head := strings.NewReplacer("{path}", t.valid.Path, "{host}", base.Host,
@@ -49,5 +50,19 @@ func (t *Target) SendUnparsable(ctx context.Context, u *User, x Unparsable) Exch
 	}
 	f.leave()
 	f.arrive()
+	if e := &f.exchange; e.Err == nil && !e.RefusedByParser() {
+		e.Findings = u.Bucket.Judge(e.Answer, e.Span)
+	}
 	return f.exchange
+}
+
+// RefusedByParser reports whether an answer has a status with which an HTTP
+// parser refuses what it does not hand to a handler (LOG-8).
+func (e Exchange) RefusedByParser() bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge,
+		http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return true
+	}
+	return false
 }
