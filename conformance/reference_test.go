@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/conformance/conformancetest"
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
@@ -159,7 +160,7 @@ func requireKept(t *testing.T, c record.Conformance) {
 }
 
 func TestReferenceKeepsTheContractOnAFrozenClock(t *testing.T) {
-	c := conformance.Test(t, start(t, control.ClockFrozen, nil).open(t), conformance.Options{})
+	c := conformancetest.Target(t, start(t, control.ClockFrozen, nil).open(t), conformance.Options{})
 	requireKept(t, c)
 	require.Equal(t, record.ResultPartial, c.Result, "some clauses have no scenario")
 	for _, cl := range c.Clauses {

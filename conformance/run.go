@@ -2,10 +2,12 @@
 // it plans which scenarios of the features can be run against a target, runs
 // them, and gives every clause of the contract a verdict.
 //
-// Most callers want [Run] with a target from package target; in a Go test,
-// [Test]. [NewPlan] says what would be run, [SelfTest] whether the suite would
-// notice known faults. What was found is a record.Conformance, from which
-// package render makes text, JSON and JUnit.
+// Most callers want [Run] with a target from package target: target.ReadFile and
+// target.Open, or a target.File composed in code with its keys in memory. In a Go
+// test, package conformancetest starts the handler and reports subtests. [NewPlan]
+// says what would be run, [SelfTest] whether the suite would notice known faults.
+// What was found is a record.Conformance, from which package render makes text,
+// JSON and JUnit.
 package conformance
 
 import (

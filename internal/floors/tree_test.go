@@ -54,7 +54,7 @@ func storeys() [][]string {
 			"reference/control", "reference/wiring",
 			"reports/reassess", "reports/render",
 		},
-		4: {"reference/fault"},
+		4: {"conformance/conformancetest", "reference/fault"},
 		5: {"reference/server"},
 		6: {"cmd/brimline"},
 	}
