@@ -37,6 +37,9 @@ func speaksOtherwise(late int64) func(p *wiring.Parts) {
 				h.Set("X-RateLimit-Reset", strconv.FormatInt((micros+999_999)/1_000_000+late, 10))
 			}
 			a.Header = h
+			if own, open := otherAnswers()[r.Code]; open {
+				a.Status, r.Code = int(own.Status), own.Code
+			}
 			if r.Code != "" {
 				a.Body, _ = json.Marshal(map[string]any{"id": x.ID, "error": map[string]string{"code": r.Code, "text": r.Message}})
 			}
@@ -57,6 +60,14 @@ func otherHeaders() map[string]string {
 	return all
 }
 
+func otherAnswers() map[string]target.Reply {
+	return map[string]target.Reply{
+		contract.CodeUnauthenticated:  {Status: 403, Code: "FORBIDDEN"},
+		contract.CodeNotFound:         {Status: 400, Code: "NO_SUCH_THING"},
+		contract.CodeValidationFailed: {Status: 400, Code: "BAD_INPUT"},
+	}
+}
+
 func otherwise(r reference) reference {
 	r.file.Headers = map[string]string{
 		contract.HeaderLimit: "X-RateLimit-Limit", contract.HeaderRemaining: "X-RateLimit-Remaining", contract.HeaderReset: "X-RateLimit-Reset",
@@ -64,6 +75,7 @@ func otherwise(r reference) reference {
 	}
 	r.file.ResetIs = string(contract.ResetUnixTime)
 	r.file.ErrorBody = map[string]string{contract.MemberRequestID: "id", contract.MemberErrorCode: "error.code", contract.MemberMessage: "error.text"}
+	r.file.Answers = otherAnswers()
 	r.file.Can.Process = nil // it would start one that speaks as the contract does
 	return r
 }
@@ -86,8 +98,15 @@ func TestAMistakeInOtherWords(t *testing.T) {
 		late          int64
 		alter         func(f *target.File)
 	}{
-		"a reset that is late":              {"HDR-4", "X-RateLimit-Reset", 5, func(*target.File) {}},
-		"a header that was not named":       {"HDR-1", "RateLimit-Limit", 0, func(f *target.File) { delete(f.Headers, contract.HeaderLimit) }},
+		"a reset that is late":         {"HDR-4", "X-RateLimit-Reset", 5, func(*target.File) {}},
+		"a header that was not named":  {"HDR-1", "RateLimit-Limit", 0, func(f *target.File) { delete(f.Headers, contract.HeaderLimit) }},
+		"an answer that was not named": {"AUTH-1", "status", 0, func(f *target.File) { delete(f.Answers, contract.CodeUnauthenticated) }},
+		"another answer than was named": {"AUTH-1", "status", 0, func(f *target.File) {
+			f.Answers[contract.CodeUnauthenticated] = target.Reply{Status: 403, Code: "ELSE"}
+		}},
+		"the contract's answer, not as named": {"SCOPE-3", "status", 0, func(f *target.File) {
+			f.Answers[contract.CodeMethodNotAllowed] = target.Reply{Status: 400, Code: "NOT_THAT_WAY"}
+		}},
 		"a member that was not named":       {"ERR-1", "message", 0, func(f *target.File) { delete(f.ErrorBody, contract.MemberMessage) }},
 		"a form of reset that was not said": {"HDR-4", "X-RateLimit-Reset", 0, func(f *target.File) { f.ResetIs = "" }},
 	} {
@@ -107,7 +126,7 @@ func TestAMistakeInOtherWords(t *testing.T) {
 					}
 				}
 				if cl.ID == tc.clause {
-					require.Equal(t, record.Fail, cl.Verdict, "%+v", cl)
+					require.Contains(t, []record.Verdict{record.Fail, record.Differs}, cl.Verdict, "%+v", cl)
 				}
 			}
 			require.True(t, slices.ContainsFunc(fields, func(f string) bool { return f == tc.field || f == "headers" }), "%q", fields)

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -53,6 +54,7 @@ type Text struct {
 // Answer is what a deployment answered, reduced to the contract's words.
 type Answer struct {
 	Status     int
+	Said       Reply  // status and error code as they came; zero: as below
 	Limit      Number // RateLimit-Limit
 	Remaining  Number // RateLimit-Remaining
 	Reset      Number // RateLimit-Reset
@@ -62,6 +64,9 @@ type Answer struct {
 	NoStore    bool   // Cache-Control forbids storing (ERR-4)
 	Body       ErrorBody
 }
+
+// SaidStatus is the status as it came.
+func (a Answer) SaidStatus() int { return cmp.Or(a.Said.Status, a.Status) }
 
 // ErrorBody is the body of an answer with a status of 400 or above (ERR-1).
 type ErrorBody struct {

@@ -24,6 +24,64 @@ type Wording struct {
 	// contract's name; dots lead to a member of an inner object.
 	Names map[string]string
 	Reset ResetForm
+	// Replies is what it answers where the contract leaves that open, by the
+	// contract's error code: see [OpenReplies].
+	Replies map[string]Reply
+}
+
+// Reply is a status and the error code in its body.
+type Reply struct {
+	Status int
+	Code   string
+}
+
+func (r Reply) String() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
+
+// OpenReplies lists what the contract leaves open, as the reference answers it.
+func OpenReplies() []Reply {
+	return []Reply{
+		{http.StatusUnauthorized, CodeUnauthenticated},
+		{http.StatusPaymentRequired, CodeCapacityExhausted},
+		{http.StatusNotFound, CodeNotFound},
+		{http.StatusMethodNotAllowed, CodeMethodNotAllowed},
+		{http.StatusUnprocessableEntity, CodeValidationFailed},
+		{http.StatusInternalServerError, CodeEngineFailure},
+		{http.StatusServiceUnavailable, CodeCapacityUnavailable},
+		{http.StatusGatewayTimeout, CodeEngineTimeout},
+	}
+}
+
+// Reply is what the deployment answers where the contract's reply, which it
+// leaves open, has a status.
+func (w Wording) Reply(status int) Reply {
+	for _, r := range OpenReplies() {
+		if own, given := w.Replies[r.Code]; given && r.Status == status {
+			return own
+		}
+		if r.Status == status {
+			return r
+		}
+	}
+	return Reply{Status: status}
+}
+
+// means puts an answer's status and error code into the contract's words: both,
+// where they are those of one reply; the status, where no other reply has it.
+func (w Wording) means(a *Answer) {
+	a.Said = Reply{a.Status, a.Body.ErrorCode.Value}
+	var alike []Reply
+	for _, r := range OpenReplies() {
+		switch own, given := w.Replies[r.Code]; {
+		case given && own == a.Said:
+			a.Status, a.Body.ErrorCode.Value = r.Status, r.Code
+			return
+		case given && own.Status == a.Said.Status:
+			alike = append(alike, r)
+		}
+	}
+	if len(alike) == 1 {
+		a.Status = alike[0].Status
+	}
 }
 
 // Name is what the deployment calls a header or a member of an error body, or
@@ -52,6 +110,7 @@ func (w Wording) Parse(status int, header http.Header, body []byte) Answer {
 			a.Body = ErrorBody{Err: a.Body.Err}
 		}
 	}
+	w.means(&a)
 	return a
 }
 

@@ -80,3 +80,37 @@ func TestResetAsAnInstant(t *testing.T) {
 		})
 	}
 }
+
+func TestOpenAnswersInOtherWords(t *testing.T) {
+	w := contract.Wording{Replies: map[string]contract.Reply{
+		contract.CodeUnauthenticated:     {Status: 403, Code: "FORBIDDEN"},
+		contract.CodeCapacityExhausted:   {Status: 409, Code: "QUOTA"},
+		contract.CodeEngineFailure:       {Status: 502, Code: "BROKEN"},
+		contract.CodeEngineTimeout:       {Status: 502, Code: "LATE"},
+		contract.CodeCapacityUnavailable: {Status: 503, Code: "BUSY"},
+	}}
+	for name, c := range map[string]struct {
+		status   int
+		code     string
+		want     int
+		wantCode string
+	}{
+		"as said":                  {403, "FORBIDDEN", 401, contract.CodeUnauthenticated},
+		"the status alone":         {403, "OTHER", 401, "OTHER"},
+		"a status of two, by code": {502, "LATE", 504, contract.CodeEngineTimeout},
+		"a status of two":          {502, "OTHER", 502, "OTHER"},
+		"as the contract has it":   {401, contract.CodeUnauthenticated, 401, contract.CodeUnauthenticated},
+		"not open":                 {429, contract.CodeRateLimited, 429, contract.CodeRateLimited},
+		"the contract's own 503":   {503, contract.CodeConfigUnavailable, 503, contract.CodeConfigUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := w.Parse(c.status, nil, []byte(`{"errorCode":"`+c.code+`"}`))
+			require.Equal(t, contract.Reply{Status: c.status, Code: c.code}, a.Said)
+			require.Equal(t, contract.Reply{Status: c.want, Code: c.wantCode}, contract.Reply{Status: a.Status, Code: a.Body.ErrorCode.Value})
+			require.Equal(t, c.status, a.SaidStatus())
+		})
+	}
+	require.Equal(t, "403 FORBIDDEN", w.Reply(401).String())
+	require.Equal(t, contract.Reply{Status: 404, Code: contract.CodeNotFound}, w.Reply(404))
+	require.Equal(t, contract.Reply{Status: 418}, w.Reply(418))
+}

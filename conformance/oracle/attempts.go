@@ -34,7 +34,7 @@ func (t *Attempts) Judge(a contract.Answer, s Span) []Finding {
 		if before.spent().empty() {
 			t.pool.settle(s, kept{0, t.pool.is.full() - Token})
 			return []Finding{{Clause: "ANON-1", Field: "status", Expected: "429 RATE_LIMIT_EXCEEDED", Ground: t.held(before),
-				Got: fmt.Sprint(a.Status), Consequence: "keys can be guessed faster than one address may try"}}
+				Got: fmt.Sprint(a.SaidStatus()), Consequence: "keys can be guessed faster than one address may try"}}
 		}
 		t.pool.settle(s, left.spent())
 	case code == contract.CodeConcurrencyLimited:

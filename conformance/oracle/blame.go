@@ -41,7 +41,7 @@ func byStatus(status int) (clause string, also []string) {
 // early is the finding for a request that was let in though no whole token can
 // have been there.
 func (sc scene) early() Finding {
-	f := Finding{Field: "status", Expected: "429 RATE_LIMIT_EXCEEDED", Ground: sc.allowance.held(sc.before), Got: fmt.Sprint(sc.answer.Status),
+	f := Finding{Field: "status", Expected: "429 RATE_LIMIT_EXCEEDED", Ground: sc.allowance.held(sc.before), Got: fmt.Sprint(sc.answer.SaidStatus()),
 		Consequence: "more gets in than the allowance says"}
 	if sc.answer.Status == 0 {
 		f.Got = "in flight"
@@ -90,7 +90,7 @@ func statusAndCode(a contract.Answer) string {
 	if code == "" {
 		code = "without an errorCode"
 	}
-	return fmt.Sprintf("%d %s", a.Status, code)
+	return fmt.Sprintf("%d %s", a.SaidStatus(), code)
 }
 
 func (sc scene) alsoPromised(also ...string) []string {

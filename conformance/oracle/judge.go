@@ -171,7 +171,7 @@ func wrongCode(clause, expected string, a contract.Answer, before levels, al All
 }
 
 func wrongStatus(clause string, a contract.Answer, before levels, al Allowance) Finding {
-	return Finding{Clause: clause, Field: "status", Expected: "429", Ground: al.held(before), Got: fmt.Sprint(a.Status),
+	return Finding{Clause: clause, Field: "status", Expected: "429", Ground: al.held(before), Got: fmt.Sprint(a.SaidStatus()),
 		Consequence: "a client does not see that it met a limit"}
 }
 

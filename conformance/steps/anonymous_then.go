@@ -40,8 +40,8 @@ func (s *Scenario) wasTold() error {
 	if err := s.claimPool(); err != nil {
 		return err
 	}
-	if e := s.answer(); e.Status != http.StatusUnauthorized {
-		return s.broken(e, "status", "401", statusAndCode(e))
+	if e := s.answer(); e.Answer.Status != http.StatusUnauthorized {
+		return s.broken(e, "status", fmt.Sprint(s.Wording().Reply(http.StatusUnauthorized).Status), statusAndCode(e))
 	}
 	return nil
 }

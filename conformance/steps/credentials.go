@@ -87,9 +87,10 @@ func (s *Scenario) knock(ctx context.Context, credentials [][]string) error {
 }
 
 func (s *Scenario) refusedAsUnauthenticated() error {
+	want := s.Wording().Reply(http.StatusUnauthorized)
 	for _, e := range s.got {
-		if e.Status != http.StatusUnauthorized || e.Answer.Body.ErrorCode.Value != contract.CodeUnauthenticated {
-			return s.broken(e, "status", "401 UNAUTHENTICATED", statusAndCode(e))
+		if e.Answer.Said != want {
+			return s.broken(e, "status", want.String(), statusAndCode(e))
 		}
 		for name, n := range rateLimits(e.Answer) {
 			if n.State != contract.Absent {

@@ -190,7 +190,7 @@ func (s *Scenario) guess(ctx context.Context, client string) (exchange, error) {
 	return e, err
 }
 
-func letThrough(e exchange) bool { return e.Status == 401 }
+func letThrough(e exchange) bool { return e.Answer.Status == http.StatusUnauthorized }
 
 func (s *Scenario) guessUntilRejected(ctx context.Context) error {
 	const enough = 50

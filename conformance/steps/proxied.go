@@ -264,8 +264,8 @@ func (s *Scenario) hadItsOwn() error {
 		return err
 	}
 	for _, e := range s.got {
-		if e.Status != http.StatusUnauthorized {
-			return fmt.Errorf("%w: an attempt was answered with %s, not with 401 %s", ErrInconclusive, statusAndCode(e), contract.CodeUnauthenticated)
+		if e.Answer.Status != http.StatusUnauthorized {
+			return fmt.Errorf("%w: an attempt was answered with %s, not with %s", ErrInconclusive, statusAndCode(e), s.Wording().Reply(http.StatusUnauthorized))
 		}
 	}
 	return nil

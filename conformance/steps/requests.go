@@ -96,6 +96,9 @@ func (s *Scenario) perform(ctx context.Context, u *subject, k kind) (exchange, e
 	if paid(e) && e.Status < k.least() {
 		return e, fmt.Errorf("%w: a %s was answered with %s", ErrSetup, k, statusAndCode(e))
 	}
+	if want, said := s.Declared(k.reply()); said && paid(e) && e.Answer.Said != want {
+		return e, fmt.Errorf("%w: a %s was answered with %s, and answers.%s says %s", ErrSetup, k, statusAndCode(e), k.reply(), want)
+	}
 	return e, undo()
 }
 
@@ -109,6 +112,15 @@ func (k kind) least() int {
 		return http.StatusInternalServerError
 	}
 	return 0
+}
+
+// reply is the contract's error code for a request of this kind; empty: it has
+// none, or it depends.
+func (k kind) reply() string {
+	return map[kind]string{
+		kindInvalid: contract.CodeValidationFailed, kindExhausted: contract.CodeCapacityExhausted,
+		kindFails: contract.CodeEngineFailure, kindPanics: contract.CodeEngineFailure, kindTimesOut: contract.CodeEngineTimeout,
+	}[k]
 }
 
 // arrange tells the control server what a kind needs behind the scenes, and

@@ -247,7 +247,7 @@ func paid(e exchange) bool {
 }
 
 // untouched reports whether an answer says that no bucket was asked.
-func untouched(e exchange) bool { return e.Status == http.StatusUnauthorized || unresolved(e) }
+func untouched(e exchange) bool { return e.Answer.Status == http.StatusUnauthorized || unresolved(e) }
 
 func rejected(e exchange, code string) bool {
 	switch e.Answer.Body.ErrorCode.Value {

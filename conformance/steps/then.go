@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -243,7 +244,7 @@ func (s *Scenario) isNoRejection() error {
 }
 
 func statusAndCode(e exchange) string {
-	if code := e.Answer.Body.ErrorCode.Value; code != "" {
+	if code := cmp.Or(e.Answer.Said.Code, e.Answer.Body.ErrorCode.Value); code != "" {
 		return fmt.Sprintf("%d %s", e.Status, code)
 	}
 	return fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
@@ -254,8 +255,8 @@ func (s *Scenario) hasStatus(status int) error {
 	if !paid(e) {
 		return fmt.Errorf("%w: refused before it was looked at: %s", ErrInconclusive, statusAndCode(e))
 	}
-	if e.Status != status {
-		return s.broken(e, "status", fmt.Sprint(status), statusAndCode(e))
+	if want := s.Wording().Reply(status).Status; e.Status != want {
+		return s.broken(e, "status", fmt.Sprint(want), statusAndCode(e))
 	}
 	if wrong := shape(e.Answer); len(wrong) > 0 {
 		return s.broken(e, wrong[0].Field, wrong[0].Expected, wrong[0].Got)

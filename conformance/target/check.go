@@ -28,13 +28,8 @@ func (f File) check() *problem {
 			return p
 		}
 	}
-	if f.TLS != nil {
-		switch {
-		case *f.TLS == (TLS{}):
-			return &problem{"tls", "empty", "ca-file, server-name or both"}
-		case !slices.ContainsFunc(f.BaseURLs, func(u string) bool { return strings.HasPrefix(u, "https://") }):
-			return &problem{"tls", "no URL of base-urls is https", "https URLs, or leave it out"}
-		}
+	if p := f.checkTLS(); p != nil {
+		return p
 	}
 	switch c := f.Credential; {
 	case !isToken(c.Header):
@@ -70,6 +65,9 @@ func (f File) check() *problem {
 	if p := f.checkAllowances(); p != nil {
 		return p
 	}
+	if p := f.checkUsers(); p != nil {
+		return p
+	}
 	if p := f.checkAddresses(); p != nil {
 		return p
 	}
@@ -88,6 +86,9 @@ func (f File) check() *problem {
 	if f.Can.Control != nil {
 		if p := checkControl(*f.Can.Control); p != nil {
 			return p
+		}
+		if u, _ := url.Parse(f.Can.Control.URL); f.unverified() && !isLoopback(u.Hostname()) {
+			return &problem{"can.control.url", "tls.insecure would show the token to whoever answers", "a control server on loopback, or tls.ca-file"}
 		}
 	}
 	if m := f.Can.Metrics; m != nil {

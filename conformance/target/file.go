@@ -3,6 +3,7 @@ package target
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,10 +18,12 @@ type File struct {
 	Credential     Credential           `yaml:"credential"`
 	TLS            *TLS                 `yaml:"tls,omitempty"`
 	KeysFile       string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
+	Users          []UserOf             `yaml:"users,omitempty"`     // instead of a keys file
 	Operations     Operations           `yaml:"operations"`
 	Headers        map[string]string    `yaml:"headers,omitempty"`         // what the deployment calls the contract's headers
 	ResetIs        string               `yaml:"reset-is,omitempty"`        // what its RateLimit-Reset counts; empty: seconds
 	ErrorBody      map[string]string    `yaml:"error-body,omitempty"`      // what it calls the members of an error body
+	Answers        map[string]Reply     `yaml:"answers,omitempty"`         // what it answers where the contract leaves that open, by the contract's error code
 	OutsideQuotas  []string             `yaml:"outside-quotas,omitempty"`  // paths
 	InternalRoutes []Route              `yaml:"internal-routes,omitempty"` // for operators and the service itself, never for a user's key
 	Allowances     map[string]Allowance `yaml:"allowances"`                // by plan
@@ -128,6 +131,11 @@ func (f *File) makesSense(doc *strictyaml.Document) error {
 			return doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
 		}
 	}
+	for _, code := range slices.Sorted(maps.Keys(f.Answers)) {
+		if key := "answers." + code + ".status"; doc.Has(key) && f.Answers[code].Status == 0 {
+			return doc.Refuse(key, "0 means nothing here", "a status, or leave it out")
+		}
+	}
 	if p := f.check(); p != nil {
 		return doc.Refuse(p.key, p.problem, p.accepted)
 	}
@@ -140,6 +148,14 @@ func (f File) at(key string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", f.doc.At(key), err)
+}
+
+// naming is at, and puts the key itself before it where there is no place.
+func (f File) naming(key string, err error) error {
+	if f.doc == nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return f.at(key, err)
 }
 
 func (f *File) number(key string) *int64 {

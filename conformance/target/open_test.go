@@ -89,7 +89,7 @@ func TestATargetThatIsAway(t *testing.T) {
 func TestATargetWithoutUsers(t *testing.T) {
 	up := answering(t, 200)
 	_, err := target.Open(t.Context(), fileFor(up), target.Options{})
-	require.EqualError(t, err, "keys-file: there is no user to ask as; accepted: a file of keys, or a control server that makes users")
+	require.EqualError(t, err, "keys-file: there is no user to ask as; accepted: a file of keys, users, or a control server that makes them")
 
 	_, err = target.Open(t.Context(), fileFor(up), target.Options{Keys: []target.Key{{User: "u", Plan: "gold", Secret: target.NewSecret(theKey)}}})
 	require.EqualError(t, err, `user "u" is on plan "gold", which has no allowance; accepted: free`)

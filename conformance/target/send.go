@@ -88,10 +88,11 @@ func (t *Target) ExpectValid() int { return t.file.Operations.Valid.expect(http.
 
 // ExpectInvalid is the status that [Target.Invalid] ends with when admitted.
 func (t *Target) ExpectInvalid() int {
+	usual := t.wording.Reply(http.StatusUnprocessableEntity).Status
 	if o := t.file.Operations.Invalid; o != nil {
-		return o.expect(http.StatusUnprocessableEntity)
+		return o.expect(usual)
 	}
-	return http.StatusUnprocessableEntity
+	return usual
 }
 
 func (o Operation) expect(usual int) int {

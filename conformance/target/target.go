@@ -56,6 +56,8 @@ type Options struct {
 	Keys         []Key  // users in memory, instead of the keys file
 	ControlToken Secret // instead of the token file
 
+	Environment func(name string) (value string, set bool) // that keys of users are in; nil: this process's own
+
 	Run string // names the run in each request; empty: drawn at random
 
 	Patience time.Duration // with a target that does not answer its first question; 0: as usual
@@ -121,8 +123,11 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(f.Users) > 0 {
+		t.given = keys
+	}
 	if t.trust, err = f.trust(); err != nil {
-		return nil, f.at("tls.ca-file", err)
+		return nil, err
 	}
 	if err := t.reach(ctx, cmp.Or(o.Patience, t.patience.first())); err != nil {
 		return nil, err
@@ -143,7 +148,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	t.time = newTimeline(mode)
 	if t.wording.Reset != contract.ResetSeconds && t.Movable() {
 		t.control.close()
-		return nil, f.at("reset-is", fmt.Errorf("reset-is: an instant means nothing on a clock that can be moved; accepted: %s", resetSeconds))
+		return nil, f.naming("reset-is", fmt.Errorf("an instant means nothing on a clock that can be moved; accepted: %s", resetSeconds))
 	}
 	t.stalls = f.Can.StalledUpload && t.saysContinueLate(ctx)
 	if f.Can.StalledUpload && !t.stalls {
@@ -269,8 +274,13 @@ func (t *Target) saysContinueLate(ctx context.Context) bool {
 
 // keys is what a target's users are made of.
 func (f File) keys(o Options) ([]Key, error) {
-	if len(o.Keys) > 0 || f.KeysFile == "" {
+	switch {
+	case len(o.Keys) > 0:
 		return o.Keys, nil
+	case len(f.Users) > 0:
+		return f.usersKeys(o.Environment)
+	case f.KeysFile == "":
+		return nil, nil
 	}
 	keys, err := ReadKeys(f.in(f.KeysFile))
 	return keys, f.at("keys-file", err)
@@ -293,7 +303,7 @@ func (t *Target) admitKeys(keys []Key) error {
 		t.known = append(t.known, k.Secret)
 	}
 	if len(t.users) == 0 && !t.control.has(control.FeatureUsers) {
-		return errors.New("keys-file: there is no user to ask as; accepted: a file of keys, or a control server that makes users")
+		return errors.New("keys-file: there is no user to ask as; accepted: a file of keys, users, or a control server that makes them")
 	}
 	return nil
 }
@@ -431,7 +441,11 @@ func (t *Target) Describe() string {
 	if len(t.Plans()) == 1 {
 		plans = "1 plan"
 	}
-	return fmt.Sprintf("%s  HTTP/1.1  %s on %s  clock: %s  can: %s", strings.Join(hosts, ", "), users, plans, t.Clock(), can)
+	protocol := "HTTP/1.1"
+	if t.file.unverified() {
+		protocol += ", whoever answers (tls.insecure)"
+	}
+	return fmt.Sprintf("%s  %s  %s on %s  clock: %s  can: %s", strings.Join(hosts, ", "), protocol, users, plans, t.Clock(), can)
 }
 
 // Mask hides every key that this target knows in a text.

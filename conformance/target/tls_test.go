@@ -124,7 +124,7 @@ func TestACAFileThatIsNone(t *testing.T) {
 	}
 	f.TLS = &target.TLS{}
 	_, err := target.Open(t.Context(), f, target.Options{})
-	require.EqualError(t, err, "tls: empty; accepted: ca-file, server-name or both")
+	require.EqualError(t, err, "tls: empty; accepted: ca-file, server-name, client-certificate and client-key, or insecure")
 	f.TLS, f.BaseURLs = &target.TLS{ServerName: "x"}, []string{"http://127.0.0.1:1"}
 	_, err = target.Open(t.Context(), f, target.Options{})
 	require.EqualError(t, err, "tls: no URL of base-urls is https; accepted: https URLs, or leave it out")
@@ -142,4 +142,77 @@ func ownCertificate(t *testing.T) tls.Certificate {
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// TestAServerThatAsksWhoWeAre: it is shown the client certificate of the target
+// file, and lets nobody in without.
+func TestAServerThatAsksWhoWeAre(t *testing.T) {
+	own := ownCertificate(t)
+	leaf, err := x509.ParseCertificate(own.Certificate[0])
+	require.NoError(t, err)
+	known := x509.NewCertPool()
+	known.AddCert(leaf)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.TLS.PeerCertificates[0].DNSNames[0])
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known}
+	s.StartTLS()
+	defer s.Close()
+
+	der, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	require.NoError(t, err)
+	otherKey, err := x509.MarshalPKCS8PrivateKey(ownCertificate(t).PrivateKey)
+	require.NoError(t, err)
+	dir := folder(t, map[string]string{
+		"c.pem": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]})),
+		"k.pem": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+		"o.pem": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: otherKey})),
+		"e.pem": "",
+	})
+	in := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(in("w.pem"), nil, 0o644))
+	for name, c := range map[string]struct {
+		tls  target.TLS
+		says string
+	}{
+		"with it":            {target.TLS{CAFile: caFile(t, s), ClientCertificate: in("c.pem"), ClientKey: in("k.pem")}, ""},
+		"and trusting all":   {target.TLS{Insecure: target.Insecure, ClientCertificate: in("c.pem"), ClientKey: in("k.pem")}, ""},
+		"without":            {target.TLS{CAFile: caFile(t, s)}, "certificate required"},
+		"another's key":      {target.TLS{CAFile: caFile(t, s), ClientCertificate: in("c.pem"), ClientKey: in("o.pem")}, "private key does not match public key; accepted: a certificate and its key without a password, in PEM"},
+		"no certificate":     {target.TLS{CAFile: caFile(t, s), ClientCertificate: in("gone.pem"), ClientKey: in("k.pem")}, "gone.pem: no such file"},
+		"an empty file":      {target.TLS{CAFile: caFile(t, s), ClientCertificate: in("e.pem"), ClientKey: in("k.pem")}, "accepted: a certificate and its key"},
+		"a key for everyone": {target.TLS{CAFile: caFile(t, s), ClientCertificate: in("c.pem"), ClientKey: in("w.pem")}, "mode 0644 lets others read it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fileFor(s.URL)
+			f.TLS, f.OutsideQuotas = &c.tls, []string{"/health"}
+			tg, err := target.Open(t.Context(), f, target.Options{Keys: []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret(theKey)}}})
+			if c.says != "" {
+				require.ErrorContains(t, err, c.says)
+				require.NotContains(t, err.Error(), "\n")
+				return
+			}
+			require.NoError(t, err)
+			defer tg.Close()
+			e := tg.Send(t.Context(), lease(t, tg, "free", 1), tg.Valid())
+			require.NoError(t, e.Err)
+			require.Equal(t, "invoices.example", string(e.Body))
+			require.Equal(t, c.tls.Insecure != "", strings.Contains(tg.Describe(), "whoever answers (tls.insecure)"), tg.Describe())
+		})
+	}
+}
+
+// TestTrustingAnybody: only where the target file says so in as many words.
+func TestTrustingAnybody(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{ownCertificate(t)}}
+	s.StartTLS()
+	defer s.Close()
+	f := fileFor(s.URL)
+	f.TLS = &target.TLS{Insecure: target.Insecure}
+	require.Contains(t, open(t, f).Describe(), "HTTP/1.1, whoever answers (tls.insecure)  ")
+	f.Can.Control = &target.ControlAddress{URL: "https://control.example"}
+	_, err := target.Open(t.Context(), f, target.Options{})
+	require.EqualError(t, err, "can.control.url: tls.insecure would show the token to whoever answers; accepted: a control server on loopback, or tls.ca-file")
 }

@@ -1,8 +1,10 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,13 +13,65 @@ import (
 
 // wording is how the deployment says what the contract says.
 func (f File) wording() contract.Wording {
-	w := contract.Wording{Names: map[string]string{}}
+	w := contract.Wording{Names: map[string]string{}, Replies: map[string]contract.Reply{}}
 	maps.Copy(w.Names, f.Headers)
 	maps.Copy(w.Names, f.ErrorBody)
 	if f.ResetIs != resetSeconds {
 		w.Reset = contract.ResetForm(f.ResetIs)
 	}
+	for _, r := range contract.OpenReplies() {
+		if own, given := f.Answers[r.Code]; given {
+			w.Replies[r.Code] = contract.Reply{Status: int(cmp.Or(own.Status, int64(r.Status))), Code: cmp.Or(own.Code, r.Code)}
+		}
+	}
 	return w
+}
+
+// Reply is an answer where the contract leaves it open. What is left out is as
+// the reference has it.
+type Reply struct {
+	Status int64  `yaml:"status,omitempty"`
+	Code   string `yaml:"code,omitempty"` // in the error body
+}
+
+// Declared is what the target file says that the deployment answers where the
+// contract has an error code; false: it says nothing of that.
+func (t *Target) Declared(code string) (contract.Reply, bool) {
+	r, said := t.wording.Replies[code]
+	return r, said
+}
+
+// checkAnswers checks what is answered where the contract leaves it open.
+func (f File) checkAnswers() *problem {
+	var codes []string
+	said := map[contract.Reply]string{}
+	for _, r := range contract.OpenReplies() {
+		codes = append(codes, r.Code)
+		own := f.wording().Reply(r.Status)
+		if other, again := said[own]; again {
+			return &problem{"answers", fmt.Sprintf("%s for %s and for %s", own, other, r.Code), "an answer of its own for each"}
+		}
+		said[own] = r.Code
+	}
+	for _, code := range slices.Sorted(maps.Keys(f.Answers)) {
+		key, r := "answers."+code, f.Answers[code]
+		switch {
+		case !slices.Contains(codes, code):
+			return &problem{key, "nothing that the contract leaves open", strings.Join(codes, ", ")}
+		case r == Reply{}:
+			return &problem{key, "empty", "status, code or both"}
+		case r.Status != 0 && (r.Status < 400 || r.Status > 599 || r.Status == http.StatusTooManyRequests):
+			return &problem{key + ".status", fmt.Sprint(r.Status), "a status from 400 to 599 but 429"}
+		case r.Code == contract.CodeRateLimited, r.Code == contract.CodeConcurrencyLimited, r.Code == contract.CodeConfigUnavailable, !isText(r.Code):
+			return &problem{key + ".code", fmt.Sprintf("%q", r.Code), "an error code that is none of the contract's own three"}
+		}
+	}
+	if o := f.Operations.Invalid; o != nil && o.Expect != 0 {
+		if status := f.Answers[contract.CodeValidationFailed].Status; status != 0 && status != o.Expect {
+			return &problem{"operations.invalid.expect", fmt.Sprintf("%d, and answers.%s says %d", o.Expect, contract.CodeValidationFailed, status), "the same, or one of the two"}
+		}
+	}
+	return nil
 }
 
 // Wording is how the deployment says what the contract says.
@@ -43,7 +97,7 @@ func (f File) checkWording() *problem {
 	if f.ResetIs != "" && !slices.Contains(resetForms(), f.ResetIs) {
 		return &problem{"reset-is", fmt.Sprintf("%q", f.ResetIs), strings.Join(resetForms(), ", ")}
 	}
-	return nil
+	return f.checkAnswers()
 }
 
 // checkNames checks a map from the contract's names to the deployment's.

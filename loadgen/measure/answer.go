@@ -31,7 +31,7 @@ func Classify(status int, header http.Header, body []byte, w contract.Wording, e
 	switch {
 	case status == http.StatusTooManyRequests:
 		return refusal(a, code)
-	case status == http.StatusUnauthorized:
+	case a.Status == http.StatusUnauthorized:
 		return Reading{Outcome: record.OutcomeUnauthenticated, Kind: Untouched}
 	case status == http.StatusServiceUnavailable && code == contract.CodeConfigUnavailable:
 		return Reading{Outcome: record.OutcomeConfigUnavailable, Kind: Untouched}
