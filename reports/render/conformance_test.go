@@ -2,8 +2,6 @@ package render_test
 
 import (
 	"bytes"
-	"encoding/xml"
-	"io"
 	"regexp"
 	"testing"
 	"time"
@@ -116,38 +114,6 @@ func TestQuietOfARunThatIsKept(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, render.Conformance(&b, kept(), render.Text{Detail: render.Quiet}))
 	require.Equal(t, "partial: 2 pass; not judged: 1 not run; ended early: interrupted; 4.3 s\n", b.String())
-}
-
-func TestJUnit(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, render.JUnit(&b, judged()))
-	golden(t, "junit.xml", b.Bytes())
-
-	var counts struct {
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
-		Skipped  int `xml:"skipped,attr"`
-	}
-	require.NoError(t, xml.Unmarshal(b.Bytes(), &counts))
-	require.Equal(t, 2, counts.Failures, "HDR-5 in two scenarios")
-	require.Equal(t, 5, counts.Skipped, "what was not run or could not be told")
-	require.Equal(t, 10, counts.Tests)
-}
-
-// Whatever a target sends, the report stays well-formed.
-func TestJUnitOfHostileAnswers(t *testing.T) {
-	c := judged()
-	c.Clauses[4].Scenarios[0].Findings[0].Got = "]]> <x a=\"b\"> & \x00\x1b[31m \xff"
-	var b bytes.Buffer
-	require.NoError(t, render.JUnit(&b, c))
-	d := xml.NewDecoder(&b)
-	for {
-		_, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err)
-	}
 }
 
 func TestConformanceQuotesWhatWouldNotPrint(t *testing.T) {
