@@ -127,6 +127,9 @@ func leave(dir string, c record.Conformance) (paths []string, err error) {
 	}{
 		{"conformance.json", func(w io.Writer, c record.Conformance) error { return printJSON(w, c) }},
 		{"junit.xml", render.JUnit},
+		{"index.html", render.ConformanceHTML},
+		{"summary.md", render.ConformanceMarkdown},
+		{"badge.json", render.Badge},
 	} {
 		var b bytes.Buffer
 		if err := file.write(&b, c); err != nil {

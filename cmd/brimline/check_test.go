@@ -7,12 +7,12 @@ import (
 	"encoding/xml"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
@@ -61,18 +61,38 @@ func TestCheckLeavesItsFiles(t *testing.T) {
 	code, stdout, stderr := runCheck(t, "--target", checkSite(t, ""), "--clauses", "HDR-5,HDR-8", "--out", out)
 	require.Equal(t, exitHolds, code, stderr)
 	require.Contains(t, stdout, "success: 2 pass")
-	require.Contains(t, stdout, filepath.Join(out, "junit.xml"))
+	for _, name := range resultFiles() {
+		require.Contains(t, stdout, filepath.Join(out, name))
+		require.FileExists(t, filepath.Join(out, name))
+	}
 
-	var c record.Conformance
-	data, err := os.ReadFile(filepath.Join(out, "conformance.json"))
+	c, err := record.ReadConformance(filepath.Join(out, "conformance.json"))
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, &c))
 	require.Equal(t, record.ResultSuccess, c.Result)
 	require.Len(t, c.Clauses, 100, "every clause is in it, run or not")
+	require.Contains(t, c.Reproduce.Command, "target.yaml --clauses HDR-5,HDR-8")
+	requireSchema(t, filepath.Join(out, "conformance.json"))
+	require.NoError(t, xml.Unmarshal([]byte(textOf(t, filepath.Join(out, "junit.xml"))), new(struct{})))
+}
 
-	data, err = os.ReadFile(filepath.Join(out, "junit.xml"))
+// resultFiles is what --out leaves.
+func resultFiles() []string {
+	return []string{"conformance.json", "junit.xml", "index.html", "summary.md", "badge.json"}
+}
+
+// requireSchema asks that a file keeps the schema that is published for it.
+func requireSchema(t *testing.T, path string) {
+	t.Helper()
+	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(textOf(t, "../../docs/conformance.schema.json")))
 	require.NoError(t, err)
-	require.NoError(t, xml.Unmarshal(data, new(struct{})))
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	require.NoError(t, compiler.AddResource("conformance.schema.json", schema))
+	compiled, err := compiler.Compile("conformance.schema.json")
+	require.NoError(t, err)
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(textOf(t, path)))
+	require.NoError(t, err)
+	require.NoError(t, compiled.Validate(doc))
 }
 
 func TestCheckOfAWrongServerFails(t *testing.T) {

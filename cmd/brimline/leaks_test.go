@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -85,6 +90,29 @@ func textOf(t *testing.T, path string) string {
 	return string(text)
 }
 
+// reportsOf is every report there is of a run, by its name.
+func reportsOf(t *testing.T, c record.Conformance) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for name, f := range map[string]checkFlags{
+		"the report": {out: t.TempDir()}, "the quiet report": {quiet: true}, "the verbose report": {verbose: true}, "the report as JSON": {asJSON: true},
+	} {
+		var out bytes.Buffer
+		require.NoError(t, f.report(c, world{stdout: &out}))
+		texts[name] = out.String()
+		if f.out == "" {
+			continue
+		}
+		files, err := os.ReadDir(f.out)
+		require.NoError(t, err)
+		require.Len(t, files, len(resultFiles()))
+		for _, file := range files {
+			texts[file.Name()] = textOf(t, filepath.Join(f.out, file.Name()))
+		}
+	}
+	return texts
+}
+
 func pageOf(t *testing.T, url string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
@@ -121,8 +149,7 @@ func TestNoSecretIsLeftBehind(t *testing.T) {
 	c, err := conformance.Run(t.Context(), tgt, conformance.Options{})
 	require.NoError(t, err)
 	requireKept(t, c)
-	var out bytes.Buffer
-	require.NoError(t, checkFlags{out: dir}.report(c, world{stdout: &out}))
+	texts := reportsOf(t, c)
 	metrics := pageOf(t, s.MetricsURL()+telemetry.Path)
 	require.NoError(t, tgt.Close())
 	require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
@@ -134,9 +161,67 @@ func TestNoSecretIsLeftBehind(t *testing.T) {
 	require.Greater(t, len(made.keys), 100, "the suite makes users of its own")
 	requireNoneIn(t, map[string]string{
 		"the server's log": logged.String(), "the API log": textOf(t, filepath.Join(dir, "api.jsonl")), "the page of metrics": metrics,
-		"conformance.json": textOf(t, filepath.Join(dir, "conformance.json")), "junit.xml": textOf(t, filepath.Join(dir, "junit.xml")), "the report": out.String(),
 	}, secrets)
+	requireNoneIn(t, texts, secrets)
 	requireRequestIDs(t, logged.String())
+}
+
+// TestNoSecretIsLeftBehindByAFailingRun judges a server that says back what it
+// was sent: every answer, and so every finding, holds the caller's key.
+func TestNoSecretIsLeftBehindByAFailingRun(t *testing.T) {
+	t.Parallel()
+	made := &recruiter{}
+	cfg := server.Config{
+		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 1,
+		Alter: func(p *wiring.Parts) { made.Operator, p.Operator = p.Operator, made },
+	}
+	s, err := server.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
+	file := targetFile(s, cfg)
+	parrot := httptest.NewServer(parrotOf(t, file.BaseURLs[0]))
+	t.Cleanup(parrot.Close)
+	file.BaseURLs = []string{parrot.URL}
+	tgt, err := target.Open(t.Context(), file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, tgt.Close()) })
+	c, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: []string{"AUTH-1", "HDR-5", "HDR-8", "ERR-1", "POOL-1", "RATE-4"}})
+	require.NoError(t, err)
+	require.Positive(t, c.Counts.Fail)
+	texts := reportsOf(t, c)
+	for _, name := range []string{"the report", "the quiet report", "index.html", "junit.xml", "summary.md", "conformance.json"} {
+		require.True(t, strings.Contains(texts[name], "curl "), name)
+	}
+	require.True(t, strings.Contains(texts["conformance.json"], `YOU_SAID\",\"message\":\"Bearer isk_free_…`), "what was said back is there, without the key")
+
+	require.NotEmpty(t, made.keys)
+	requireNoneIn(t, texts, append(made.keys, s.ControlToken()))
+	c = c.WithKnown([]record.KnownFailing{{Clause: "HDR-5"}}).Against(c)
+	requireNoneIn(t, reportsOf(t, c), append(made.keys, s.ControlToken()))
+}
+
+// parrotOf stands in front of a server, says the credential back in every
+// error, and adds a second to every Retry-After.
+func parrotOf(t *testing.T, base string) http.Handler {
+	t.Helper()
+	to, err := url.Parse(base)
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ModifyResponse = func(resp *http.Response) error {
+		said := resp.Request.Header.Get("Authorization")
+		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+			resp.Header.Set("Retry-After", strconv.Itoa(n+1))
+		}
+		if resp.StatusCode < 400 {
+			return nil
+		}
+		body := fmt.Sprintf(`{"errorCode":"YOU_SAID","message":%q}`, said)
+		resp.Body.Close()
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+		return nil
+	}
+	return proxy
 }
 
 // requireRequestIDs asks that what is logged about a request in scope names it.
@@ -191,8 +276,7 @@ func TestNoSecretIsLeftBehindByAProcess(t *testing.T) {
 	require.NoError(t, tgt.Close())
 	requireKept(t, c)
 	require.Greater(t, c.Counts.Pass, 20)
-	var out bytes.Buffer
-	require.NoError(t, checkFlags{out: dir}.report(c, world{stdout: &out}))
+	texts := reportsOf(t, c)
 	metrics := pageOf(t, file.Can.Metrics.URL)
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, <-ended, "a stop that was asked for is no failure")
@@ -206,6 +290,6 @@ func TestNoSecretIsLeftBehindByAProcess(t *testing.T) {
 	// Nothing went wrong, so the server may have logged nothing at all.
 	requireNoneIn(t, map[string]string{
 		"the server's log": stderr.String() + ".", "the API log": textOf(t, apiLog), "the page of metrics": metrics, "the target file": textOf(t, site),
-		"conformance.json": textOf(t, filepath.Join(dir, "conformance.json")), "junit.xml": textOf(t, filepath.Join(dir, "junit.xml")), "the report": out.String(),
 	}, secrets)
+	requireNoneIn(t, texts, secrets)
 }

@@ -94,10 +94,13 @@ func with(name, value string) edit {
 	return func(_ *httpapi.Exchange, a *httpapi.Answer) { a.Header.Set(name, value) }
 }
 
-// number sets a header to what the decision makes it.
+// number sets a header to what the decision makes it. An answer from before any
+// decision, as to a wrong key, stays as it is.
 func number(name string, of func(d *limiter.Decision) int64) edit {
 	return func(x *httpapi.Exchange, a *httpapi.Answer) {
-		a.Header.Set(name, strconv.FormatInt(of(x.Decision), 10))
+		if x.Decision != nil {
+			a.Header.Set(name, strconv.FormatInt(of(x.Decision), 10))
+		}
 	}
 }
 

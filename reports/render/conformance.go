@@ -150,7 +150,7 @@ func (b *page) scenarios(c record.Conformance) {
 		}
 		b.line("  %s %-9s %s", b.paint(cl.Verdict, mark(cl.Verdict)), cl.ID, cl.Sentence)
 		for _, s := range cl.Scenarios {
-			took, why := figure.Micros(1000*s.DurationMS), ""
+			took, why := briefly(s.DurationMS), ""
 			if s.Verdict == record.NotRun {
 				took = ""
 			}
@@ -242,7 +242,7 @@ func worstOf(c record.Clause) record.Scenario {
 	var in record.Scenario
 	for _, s := range c.Scenarios {
 		switch {
-		case s.Verdict != c.Verdict:
+		case s.Verdict != seen(c.Verdict):
 		case !s.InPassing:
 			return s
 		case in.Name == "":
@@ -252,11 +252,22 @@ func worstOf(c record.Clause) record.Scenario {
 	return in
 }
 
+// seen is the verdict of a scenario that gave a clause its own.
+func seen(v record.Verdict) record.Verdict {
+	switch v {
+	case record.KnownFails:
+		return record.Fail
+	case record.Stale:
+		return record.Pass
+	}
+	return v
+}
+
 // also says where else a clause got its verdict.
 func also(c record.Clause, shown record.Scenario) string {
 	var at []string
 	for _, s := range c.Scenarios {
-		if s.Verdict == c.Verdict && s.At != shown.At {
+		if s.Verdict == seen(c.Verdict) && s.At != shown.At {
 			at = append(at, s.At)
 		}
 	}

@@ -74,6 +74,17 @@ func lastLine(c record.Conformance) string {
 	return text + "; " + tookText(c.DurationMS)
 }
 
+// legend says what the marks of a result stand for.
+func legend(c record.Conformance) string {
+	var parts []string
+	for _, v := range record.Verdicts() {
+		if c.Counts.Get(v) > 0 {
+			parts = append(parts, mark(v)+" "+word(v))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // remark is a text and the reason for it, if there is one.
 func remark(text, reason string) string {
 	if reason == "" {
@@ -127,6 +138,14 @@ func changesInAll(c *record.Changes) string {
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
+// briefly is the duration of a scenario.
+func briefly(ms int64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return tookText(ms)
+}
+
 // tookText is a duration for people.
 func tookText(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
@@ -137,4 +156,81 @@ func tookText(ms int64) string {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// nobodyAsked lists the clauses that were left out of a selection.
+func nobodyAsked(c record.Conformance) (ids []string) {
+	for _, cl := range c.Clauses {
+		if len(c.Selected) > 0 && !slices.Contains(c.Selected, cl.ID) && cl.Verdict == record.NotRun {
+			ids = append(ids, cl.ID)
+		}
+	}
+	return ids
+}
+
+// unjudgedGroup is the clauses that were not judged for one reason.
+type unjudgedGroup struct {
+	Verdict record.Verdict
+	Reason  string
+	Clauses []string
+}
+
+// unjudgedGroups sorts what was not judged by reason, the commonest first.
+// Clauses that nobody asked for are not among it.
+func unjudgedGroups(c record.Conformance) (list []unjudgedGroup) {
+	left := nobodyAsked(c)
+	for _, cl := range c.Clauses {
+		if !unjudged(cl.Verdict) || slices.Contains(left, cl.ID) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(g unjudgedGroup) bool { return g.Verdict == cl.Verdict && g.Reason == cl.Reason })
+		if i < 0 {
+			i, list = len(list), append(list, unjudgedGroup{Verdict: cl.Verdict, Reason: cl.Reason})
+		}
+		list[i].Clauses = append(list[i].Clauses, cl.ID)
+	}
+	slices.SortStableFunc(list, func(a, b unjudgedGroup) int { return cmp.Compare(len(b.Clauses), len(a.Clauses)) })
+	return list
+}
+
+// groupOf is the clauses under one heading.
+type groupOf struct {
+	Name    string
+	Clauses []record.Clause
+}
+
+// clauseGroups is the clauses under their headings, without those nobody asked
+// for.
+func clauseGroups(c record.Conformance) (list []groupOf) {
+	left := nobodyAsked(c)
+	for _, cl := range c.Clauses {
+		if slices.Contains(left, cl.ID) {
+			continue
+		}
+		if len(list) == 0 || list[len(list)-1].Name != cl.Group {
+			list = append(list, groupOf{Name: cl.Group})
+		}
+		g := &list[len(list)-1]
+		g.Clauses = append(g.Clauses, cl)
+	}
+	return list
+}
+
+// facts is where a result comes from.
+func facts(c record.Conformance) []fact {
+	list := []fact{
+		{"target", []string{c.Target.Description}},
+		{"judged", []string{fmt.Sprintf("%s, by brimline %s", day(c.Started), c.Brimline)}},
+	}
+	if c.Target.Server != "" {
+		list = append(list, fact{"server", []string{c.Target.Server}})
+	}
+	if c.Reproduce.Run != "" {
+		list = append(list, fact{"run", []string{c.Reproduce.Run}})
+	}
+	list = append(list, fact{"charged", []string{figure.Count(c.Charged, "operation") + " at most"}})
+	if c.Aborted != "" {
+		list = append(list, fact{"ended early", []string{c.Aborted}})
+	}
+	return list
 }

@@ -1,9 +1,7 @@
 package render
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -23,21 +21,14 @@ var reportPage string
 //go:embed report.css
 var reportStyle string
 
-var reportTemplate = template.Must(template.New("report").Funcs(reportFuncs()).Parse(reportPage))
+var reportTemplate = pageTemplate("report", reportPage, reportFuncs())
 
-// ReportHTML writes a report as one page that asks the network for nothing: the
-// style is inside and named by its digest in a policy that allows nothing else.
+// ReportHTML writes a report as one page that asks the network for nothing.
 func ReportHTML(w io.Writer, r record.Report) error {
-	style := "\n" + reportStyle + chart.CSS
-	digest := sha256.Sum256([]byte(style))
 	return reportTemplate.Execute(w, struct {
 		record.Report
-		Style  template.CSS
-		Policy string
-	}{
-		r, template.CSS(style),
-		"default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'; base-uri 'none'; form-action 'none'",
-	})
+		Page htmlPage
+	}{r, newPage("Rate limits, reassessed", reportStyle, chart.CSS)})
 }
 
 // Report writes the verdicts of a report for a terminal, and what was read.

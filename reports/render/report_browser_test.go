@@ -1,12 +1,7 @@
 package render_test
 
 import (
-	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -17,21 +12,9 @@ import (
 // TestReportFitsTheScreen: the scoreboard's last column is seen at every width,
 // and its cells are named where they have no heads.
 func TestReportFitsTheScreen(t *testing.T) {
-	program, err := exec.LookPath("chromium")
-	require.NoError(t, err, "install it with: sudo apt-get update && sudo apt-get install -y chromium")
-	page := filepath.Join(t.TempDir(), "report.html")
-	require.NoError(t, os.WriteFile(page, []byte(rendered(t, render.ReportHTML, reported())), 0o600))
-
-	const patience = 2 * time.Minute
-	ctx, stop := context.WithTimeout(t.Context(), patience)
-	defer stop()
-	ctx, stop = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Env("TMPDIR="+t.TempDir()), chromedp.WSURLReadTimeout(patience))...)
-	defer stop()
-	ctx, stop = chromedp.NewContext(ctx)
-	defer stop()
+	ctx, page := browser(t, rendered(t, render.ReportHTML, reported()))
 	for _, width := range []int64{360, 400, 700, 940, 941, 1000, 1100, 1101, 1400} {
-		require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate("file://"+page)))
+		require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(page)))
 		seen, err := chromedp.Run(ctx, chromedp.Evaluate[struct {
 			Page, Scoreboard int
 			Heads, Names     bool
