@@ -35,7 +35,10 @@ clause of the contract a verdict.
 Exit code 0: nothing failed. 1: a clause failed, or one is stale. 2: nothing could
 be run, or the target file declares what is not so: the same run would end the same
 again. 3: the target is away, the run was cut short, or more clauses could not be
-told than could. docs/verdicts.md says more of each.`
+told than could. docs/verdicts.md says more of each.
+
+--out leaves conformance.json, junit.xml, index.html, summary.md for a CI server's
+summary, and badge.json for shields.io.`
 
 // checkFlags are what check was asked for.
 type checkFlags struct {

@@ -34,11 +34,11 @@ type Conformance struct {
 	Totals       Totals         `json:"totals"`                  // last, so that a file that was cut shows
 }
 
-// Reproduce is what it takes to do a run again. Nothing in it is secret: keys
-// are read from where the target file says.
+// Reproduce is what it takes to do a run again, beside the version and the target
+// it was made with. Nothing in it is secret: keys are read from where the target
+// file says.
 type Reproduce struct {
-	Command string `json:"command,omitempty"` // for a shell
-	Run     string `json:"run,omitempty"`     // the id that its requests carried
+	Command string `json:"command,omitempty"` // for a shell; empty: the run was made by a program
 }
 
 // Totals is how much a result holds.

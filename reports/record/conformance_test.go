@@ -37,7 +37,7 @@ func complete() record.Conformance {
 		Target:   record.Target{Description: "d", Server: "s", Clock: "frozen", Plans: []string{"free"}, Offers: []string{"http"}},
 		Brimline: "devel", Started: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), DurationMS: 1, Strict: true, Charged: 1,
 		Aborted: "interrupted", Selected: []string{"HDR-5"},
-		Reproduce:    record.Reproduce{Command: "brimline check", Run: "r-1"},
+		Reproduce:    record.Reproduce{Command: "brimline check"},
 		KnownFailing: []record.KnownFailing{{Clause: "HDR-6", Reason: "r"}},
 		Changes: &record.Changes{
 			Against: record.Earlier{Result: record.ResultPartial, Started: time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC), Brimline: "0.9", Target: "t"},

@@ -32,7 +32,7 @@ func judged() record.Conformance {
 		Schema:  record.ConformanceSchema,
 		Target:  record.Target{Description: "127.0.0.1:8080  HTTP/1.1  24 users on 4 plans  clock: real  can: hold, keys, plans", Clock: "real"},
 		Started: time.Date(2026, 11, 30, 9, 30, 0, 0, time.UTC), DurationMS: 98_400, Charged: 1412, Brimline: "1.0",
-		Reproduce: record.Reproduce{Command: "brimline check --target staging.yaml", Run: "K7Q2M5"},
+		Reproduce: record.Reproduce{Command: "brimline check --target staging.yaml"}, Run: "xrhoohq3plep",
 		Clauses: []record.Clause{
 			{ID: "SCOPE-1", Level: "MUST", Group: "scope", Sentence: "All below is limited.", Verdict: record.Pass,
 				Scenarios: []record.Scenario{scenario("requests end in a rejection", "features/scope.feature:8", record.Pass, "")}},

@@ -225,8 +225,8 @@ func facts(c record.Conformance) []fact {
 	if c.Target.Server != "" {
 		list = append(list, fact{"server", []string{c.Target.Server}})
 	}
-	if c.Reproduce.Run != "" {
-		list = append(list, fact{"run", []string{c.Reproduce.Run}})
+	if c.Run != "" {
+		list = append(list, fact{"run", []string{c.Run + ", in the User-Agent of every request"}})
 	}
 	list = append(list, fact{"charged", []string{figure.Count(c.Charged, "operation") + " at most"}})
 	if c.Aborted != "" {
