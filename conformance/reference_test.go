@@ -124,7 +124,8 @@ func newReference(clock control.ClockMode, db *server.Database, alter func(*wiri
 }
 
 func (r reference) dial(ctx context.Context) (*target.Target, error) {
-	return target.Open(ctx, r.file, target.Options{Keys: r.keys, ControlToken: target.NewSecret(r.ControlToken())})
+	return target.Open(ctx, r.file, target.Options{Keys: r.keys, ControlToken: target.NewSecret(r.ControlToken()),
+		Vouched: []contract.Need{contract.NeedProxy, contract.NeedMetrics, contract.NeedProcess}})
 }
 
 // open opens the reference as a target.

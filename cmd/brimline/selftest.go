@@ -74,11 +74,17 @@ func openReference(ctx context.Context, executable, name string, plans map[strin
 	file := targetFile(s, cfg)
 	file.Can.Metrics = &target.MetricsAddress{URL: s.MetricsURL() + telemetry.Path}
 	file.Can.Process = process
-	t, err := target.Open(ctx, file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s)})
+	t, err := target.Open(ctx, file, target.Options{ControlToken: target.NewSecret(s.ControlToken()), Keys: keysOf(s), Vouched: seenTo()})
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close(lasting))
 	}
 	return t, func() error { return errors.Join(t.Close(), s.Close(lasting)) }, nil
+}
+
+// seenTo lists what a server that was opened here is known to have: where it shows
+// nothing of that, the server is wrong.
+func seenTo() []contract.Need {
+	return []contract.Need{contract.NeedProxy, contract.NeedMetrics, contract.NeedProcess}
 }
 
 // startsServers reports whether a clause is judged by servers that are started.

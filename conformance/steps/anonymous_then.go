@@ -10,6 +10,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // claimPool is claim for the pool of attempts.
@@ -133,6 +134,9 @@ func (s *Scenario) didNothing(ctx context.Context) error {
 
 func (s *Scenario) lookedNothingUp(ctx context.Context) error {
 	e, a, err := s.rejectedAudit(ctx)
+	if err == nil && a.KeyLookups < 0 {
+		return fmt.Errorf("%w: %w: to count lookups of keys", ErrSetup, target.ErrUnsupported)
+	}
 	if err == nil && a.KeyLookups > 0 {
 		return s.broken(e, "lookups of a key", "none", fmt.Sprint(a.KeyLookups))
 	}

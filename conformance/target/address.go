@@ -53,8 +53,8 @@ type proxy struct {
 	header  string
 }
 
-// openAddresses tries the first address of each kind, and drops what this machine
-// cannot send from. f was checked.
+// openAddresses tries the first address of each kind, and believes nothing of what
+// this machine cannot send from. f was checked.
 func (t *Target) openAddresses(ctx context.Context) {
 	t.addresses.policy = t.file.anonymous()
 	t.addresses.own = &Address{Attempts: oracle.NewUnknownAttempts(t.addresses.policy.allowance(), t.time.atMost())}
@@ -62,13 +62,17 @@ func (t *Target) openAddresses(ctx context.Context) {
 	t.addresses.next = uint64(time.Now().Unix()) * addressesASecond
 	for _, text := range t.file.Can.Addresses {
 		p, _ := parsePrefix(text)
-		if t.sends(ctx, p.Addr()) {
-			t.addresses.spaces = append(t.addresses.spaces, p)
+		if !t.sends(ctx, p.Addr()) {
+			t.disbelieve(contract.NeedAddresses, fmt.Sprintf("can.addresses: this machine cannot send from %s", p.Addr()))
+			t.addresses.spaces = nil
+			break
 		}
+		t.addresses.spaces = append(t.addresses.spaces, p)
 	}
 	if c := t.file.Can.Proxy; c != nil {
 		from, _ := netip.ParseAddr(c.From)
 		if !t.sends(ctx, from) {
+			t.disbelieve(contract.NeedProxy, fmt.Sprintf("can.proxy: this machine cannot send from %s", from))
 			return
 		}
 		t.addresses.proxy = &proxy{from: from, header: c.header()}

@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"net/url"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -12,22 +11,19 @@ import (
 // it is as expected or a bounded number of tries is over, since an entry may be
 // written a moment after the answer. It returns what it read last.
 func (t *Target) Audit(ctx context.Context, requestID string, expected func(control.Audit) bool) (control.Audit, error) {
-	return t.audit(ctx, "/audit/requests/"+url.PathEscape(requestID), expected)
+	return t.audit(ctx, call{action: readAudit}.with("request", requestID), expected)
 }
 
 // UserAudit is Audit for all requests of a user.
 func (t *Target) UserAudit(ctx context.Context, u *User, expected func(control.Audit) bool) (control.Audit, error) {
-	return t.audit(ctx, ofUser(u.ID, "audit"), expected)
+	return t.audit(ctx, ofUser(readUserAudit, u.ID), expected)
 }
 
-func (t *Target) audit(ctx context.Context, path string, expected func(control.Audit) bool) (control.Audit, error) {
-	if err := t.feature(control.FeatureAudit); err != nil {
-		return control.Audit{}, err
-	}
+func (t *Target) audit(ctx context.Context, c call, expected func(control.Audit) bool) (control.Audit, error) {
 	var got control.Audit
 	err := t.poll(ctx, func() (bool, error) {
 		got = control.Audit{}
-		err := t.control.call(ctx, get, path, nil, &got)
+		err := t.ask(ctx, c, &got)
 		return expected(got), err
 	})
 	return got, err

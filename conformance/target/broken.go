@@ -13,18 +13,18 @@ import (
 // [Target.SendApart].
 func (t *Target) BreakEntitlement(ctx context.Context, u *User, d Dimension, text string) error {
 	u.changes.broken = true
-	return t.set(ctx, u, control.FeatureEntitlements, put, control.Stored{Text: text}, "entitlements", string(d))
+	return t.set(ctx, ofDimension(storeEntitlement, u, d).saying(control.Stored{Text: text}))
 }
 
 // RemoveEntitlement is BreakEntitlement for one that is missing.
 func (t *Target) RemoveEntitlement(ctx context.Context, u *User, d Dimension) error {
 	u.changes.broken = true
-	return t.set(ctx, u, control.FeatureEntitlements, remove, nil, "entitlements", string(d))
+	return t.set(ctx, ofDimension(removeEntitlement, u, d))
 }
 
 // MendEntitlements puts back the entitlements of u's plan.
 func (t *Target) MendEntitlements(ctx context.Context, u *User) error {
-	if err := t.set(ctx, u, control.FeatureEntitlements, post, nil, "entitlements", "mend"); err != nil {
+	if err := t.set(ctx, ofUser(mendEntitlements, u.ID)); err != nil {
 		return err
 	}
 	u.changes.broken = false
@@ -39,7 +39,7 @@ func (t *Target) StoreOverride(ctx context.Context, u *User, d Dimension, text s
 		return err
 	}
 	body := control.Stored{Text: text, Expires: dateText(expires)}
-	if err := t.set(ctx, u, control.FeatureEntitlements, put, body, "overrides", string(d), "stored"); err != nil {
+	if err := t.set(ctx, ofDimension(storeOverride, u, d).saying(body)); err != nil {
 		return err
 	}
 	u.changes.override(d, override{ends: ends})
@@ -50,10 +50,7 @@ func (t *Target) StoreOverride(ctx context.Context, u *User, d Dimension, text s
 // begin. Nothing is known of any bucket afterwards. It is everybody's: call it
 // while nobody else asks for anything.
 func (t *Target) Restart(ctx context.Context, u *User) error {
-	if err := t.feature(control.FeatureRestart); err != nil {
-		return err
-	}
-	if err := t.control.call(ctx, post, "/restart", nil, nil); err != nil {
+	if err := t.set(ctx, call{action: restart}); err != nil {
 		return err
 	}
 	t.mu.Lock()

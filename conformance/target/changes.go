@@ -159,7 +159,7 @@ func (t *Target) SchedulePlan(ctx context.Context, u *User, plan string) (time.T
 		return time.Time{}, fmt.Errorf("plan %q has no allowance", plan)
 	}
 	u.changes.spoiled = true // what is scheduled cannot be taken back
-	if err := t.set(ctx, u, control.FeatureSchedule, put, control.Plan{Plan: plan}, "schedule"); err != nil {
+	if err := t.set(ctx, ofUser(schedulePlan, u.ID).saying(control.Plan{Plan: plan})); err != nil {
 		return time.Time{}, err
 	}
 	p, err := t.Period(ctx, u)
@@ -174,7 +174,7 @@ func (t *Target) SchedulePlan(ctx context.Context, u *User, plan string) (time.T
 		return time.Time{}, fmt.Errorf("control: the end of a billing period: %w", err)
 	}
 	switch {
-	case t.control.has(control.FeatureClock):
+	case t.behind.has(control.FeatureClock):
 		if u.changes.boundary, err = t.moment(ctx, boundary); err != nil {
 			return time.Time{}, err
 		}
@@ -192,7 +192,7 @@ const distant = time.Hour
 // Period is u's billing period.
 func (t *Target) Period(ctx context.Context, u *User) (control.Period, error) {
 	var p control.Period
-	err := t.ask(ctx, u, control.FeatureSchedule, get, &p, "period")
+	err := t.ask(ctx, ofUser(readPeriod, u.ID), &p)
 	return p, err
 }
 
@@ -200,7 +200,7 @@ func (t *Target) Period(ctx context.Context, u *User) (control.Period, error) {
 func (t *Target) EndPeriod(ctx context.Context, u *User) (control.Period, error) {
 	var p control.Period
 	u.changes.spoiled = true
-	if err := t.ask(ctx, u, control.FeatureSchedule, post, &p, "period", "end"); err != nil {
+	if err := t.ask(ctx, ofUser(endPeriod, u.ID), &p); err != nil {
 		return p, err
 	}
 	if u.changes.next != "" {

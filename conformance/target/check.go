@@ -91,6 +91,14 @@ func (f File) check() *problem {
 			return &problem{"can.control.url", "tls.insecure would show the token to whoever answers", "a control server on loopback, or tls.ca-file"}
 		}
 	}
+	if s := f.Can.SQL; s != nil {
+		if p := f.checkSQL(*s); p != nil {
+			return p
+		}
+	}
+	if p := f.checkCommands(); p != nil {
+		return p
+	}
 	if m := f.Can.Metrics; m != nil {
 		if p := checkPage("can.metrics.url", m.URL); p != nil {
 			return p

@@ -27,15 +27,19 @@ const (
 	remove = http.MethodDelete
 )
 
-// ControlError is a refusal by the control server: nothing was changed.
+// ControlError is a refusal by the control server, or by a command in its place:
+// nothing was changed.
 type ControlError struct {
-	Request string // method and path
-	Status  int
-	Code    string
+	Request string // method and path; of a command, where it stands in the target file
+	Status  int    // of the answer; 0: a command said so
+	Code    string // of a command: how it ended
 	Message string
 }
 
 func (e *ControlError) Error() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("%s: %s: %s", e.Request, e.Code, e.Message)
+	}
 	return fmt.Sprintf("control: %s: %d %s: %s", e.Request, e.Status, e.Code, e.Message)
 }
 
@@ -108,12 +112,24 @@ func (c *controller) learn(ctx context.Context) error {
 	return nil
 }
 
-func (c *controller) has(f control.Feature) bool { return c != nil && slices.Contains(c.features, f) }
+func (c *controller) has(f control.Feature) bool { return slices.Contains(c.features, f) }
 
-func (c *controller) close() {
-	if c != nil {
-		c.client.CloseIdleConnections()
+func (c *controller) can(a action) bool {
+	r, _ := routeOf(a)
+	return c.has(r.feature)
+}
+
+func (c *controller) name(a action) string { return "can.control: " + string(a) }
+
+func (c *controller) close() { c.client.CloseIdleConnections() }
+
+func (c *controller) do(ctx context.Context, x call, answer any) error {
+	r, _ := routeOf(x.action)
+	path := r.path
+	for name, value := range x.in {
+		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
 	}
+	return c.call(ctx, r.method, path, x.body, answer)
 }
 
 // call makes one call: body and answer may be nil. A refusal is a
@@ -168,18 +184,9 @@ func (c *controller) call(ctx context.Context, method, path string, body, answer
 	return nil
 }
 
-// ofUser is the path of something of a user's.
-func ofUser(id string, parts ...string) string {
-	path := "/users/" + url.PathEscape(id)
-	for _, p := range parts {
-		path += "/" + url.PathEscape(p)
-	}
-	return path
-}
-
-// feature fails where the control server, if there is one, lacks a feature.
+// feature fails where what a feature takes is not all there.
 func (t *Target) feature(f control.Feature) error {
-	if !t.control.has(f) {
+	if !t.behind.has(f) {
 		return unsupported(f)
 	}
 	return nil
@@ -187,8 +194,10 @@ func (t *Target) feature(f control.Feature) error {
 
 // Server is what the control server calls itself; empty without one.
 func (t *Target) Server() string {
-	if t.control == nil {
-		return ""
+	for _, m := range t.behind.means {
+		if c, ok := m.(*controller); ok {
+			return c.server
+		}
 	}
-	return t.control.server
+	return ""
 }

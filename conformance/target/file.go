@@ -74,14 +74,16 @@ type Allowance struct {
 
 // Can is what the target offers beyond plain HTTP.
 type Can struct {
-	HTTP2         bool            `yaml:"http2,omitempty"`          // over TLS, or to clients that begin with it
-	StalledUpload bool            `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
-	Control       *ControlAddress `yaml:"control,omitempty"`
-	Addresses     []string        `yaml:"addresses,omitempty"` // addresses and prefixes that requests can be sent from, and that the deployment takes for the client's
-	Proxy         *Proxy          `yaml:"proxy,omitempty"`     // we are taken for a trusted proxy
-	Page          *Page           `yaml:"page,omitempty"`
-	Metrics       *MetricsAddress `yaml:"metrics,omitempty"` // asked of the process that answers at base-urls
-	Process       *Process        `yaml:"process,omitempty"`
+	HTTP2         bool               `yaml:"http2,omitempty"`          // over TLS, or to clients that begin with it
+	StalledUpload bool               `yaml:"stalled-upload,omitempty"` // a half-sent body of the valid operation stays in flight, and 100 Continue is answered once it is
+	Control       *ControlAddress    `yaml:"control,omitempty"`
+	Commands      map[string]Command `yaml:"commands,omitempty"` // by action, in place of the control protocol's
+	SQL           *SQL               `yaml:"sql,omitempty"`
+	Addresses     []string           `yaml:"addresses,omitempty"` // addresses and prefixes that requests can be sent from, and that the deployment takes for the client's
+	Proxy         *Proxy             `yaml:"proxy,omitempty"`     // we are taken for a trusted proxy
+	Page          *Page              `yaml:"page,omitempty"`
+	Metrics       *MetricsAddress    `yaml:"metrics,omitempty"` // asked of the process that answers at base-urls
+	Process       *Process           `yaml:"process,omitempty"`
 }
 
 // Page is the billing page and how to sign in to it: a form with the key in one

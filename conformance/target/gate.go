@@ -33,7 +33,7 @@ func (f *flights) at(p Place) int {
 	return n
 }
 
-func gatePath(u *User, p Place) string { return ofUser(u.ID, "gates", string(p)) }
+func ofGate(a action, u *User, p Place) call { return ofUser(a, u.ID).with("place", string(p)) }
 
 // CloseGate makes u's requests wait at a gate. [Target.Hold] does so by itself.
 func (t *Target) CloseGate(ctx context.Context, u *User, p Place) error {
@@ -44,7 +44,7 @@ func (t *Target) CloseGate(ctx context.Context, u *User, p Place) error {
 		u.flights.closed, u.flights.round = map[Place]bool{}, map[Place]int{}
 	}
 	u.flights.closed[p] = true // even if the answer gets lost
-	return t.control.call(ctx, put, gatePath(u, p), nil, nil)
+	return t.behind.do(ctx, ofGate(closeGate, u, p), nil)
 }
 
 // OpenGate lets all of u's requests go that wait at a gate.
@@ -52,7 +52,7 @@ func (t *Target) OpenGate(ctx context.Context, u *User, p Place) error {
 	if !u.flights.closed[p] {
 		return nil
 	}
-	if err := t.control.call(ctx, remove, gatePath(u, p), nil, nil); err != nil {
+	if err := t.behind.do(ctx, ofGate(openGate, u, p), nil); err != nil {
 		return err
 	}
 	delete(u.flights.closed, p)
@@ -70,7 +70,7 @@ func (t *Target) openGates(ctx context.Context, u *User) error {
 
 func (t *Target) waiting(ctx context.Context, u *User, p Place) (int, error) {
 	var g control.Gate
-	err := t.control.call(ctx, get, gatePath(u, p), nil, &g)
+	err := t.behind.do(ctx, ofGate(readGate, u, p), &g)
 	return g.Waiting, err
 }
 

@@ -26,7 +26,7 @@ func (t *Target) CanHold(p Place) bool {
 	if p == PlaceUpload {
 		return t.stalls
 	}
-	return t.control.has(control.FeatureGates)
+	return t.behind.has(control.FeatureGates)
 }
 
 // Held is a request in flight. End it with Finish, Await, Drop or Reset; whoever

@@ -52,7 +52,7 @@ func (t *Target) Lease(ctx context.Context, plan string, keys int) (*User, error
 			return u, nil
 		}
 	}
-	if t.control.has(control.FeatureUsers) {
+	if t.behind.has(control.FeatureUsers) {
 		u, err := t.create(ctx, plan, keys, a)
 		if err == nil || !refused(err) {
 			return u, err
@@ -70,7 +70,7 @@ func (t *Target) Lease(ctx context.Context, plan string, keys int) (*User, error
 
 func (t *Target) create(ctx context.Context, plan string, keys int, a oracle.Allowance) (*User, error) {
 	var made control.User
-	if err := t.control.call(ctx, post, "/users", control.NewUser{Plan: plan, Keys: keys}, &made); err != nil {
+	if err := t.behind.do(ctx, call{action: makeUser}.saying(control.NewUser{Plan: plan, Keys: keys}), &made); err != nil {
 		return nil, err
 	}
 	if made.ID == "" || len(made.Keys) < keys {

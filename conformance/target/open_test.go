@@ -89,7 +89,7 @@ func TestATargetThatIsAway(t *testing.T) {
 func TestATargetWithoutUsers(t *testing.T) {
 	up := answering(t, 200)
 	_, err := target.Open(t.Context(), fileFor(up), target.Options{})
-	require.EqualError(t, err, "keys-file: there is no user to ask as; accepted: a file of keys, users, or a control server that makes them")
+	require.EqualError(t, err, "keys-file: there is no user to ask as; accepted: a file of keys, users, or a control server or commands that make them")
 
 	_, err = target.Open(t.Context(), fileFor(up), target.Options{Keys: []target.Key{{User: "u", Plan: "gold", Secret: target.NewSecret(theKey)}}})
 	require.EqualError(t, err, `user "u" is on plan "gold", which has no allowance; accepted: free`)
@@ -132,7 +132,7 @@ func says(status int, code string) http.HandlerFunc {
 
 func TestAControlServerHasToTellTheTruth(t *testing.T) {
 	honest := says(404, control.CodeUnsupported)
-	everything := control.Capabilities{Protocol: 1, Server: "fake", Clock: control.ClockReal, Features: []control.Feature{control.FeatureUsers}}
+	everything := control.Capabilities{Protocol: 1, Server: "fake", Clock: control.ClockReal, Features: []control.Feature{control.FeatureEngine}}
 	for name, c := range map[string]struct {
 		can        any
 		impossible http.HandlerFunc
@@ -151,10 +151,13 @@ func TestAControlServerHasToTellTheTruth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := fileFor(answering(t, 200))
 			f.Can.Control = &target.ControlAddress{URL: controlServer(t, c.can, c.impossible)}
-			tg, err := target.Open(t.Context(), f, target.Options{ControlToken: target.NewSecret("t")})
+			keys := []target.Key{{User: "u", Plan: "free", Secret: target.NewSecret(theKey)}}
+			tg, err := target.Open(t.Context(), f, target.Options{ControlToken: target.NewSecret("t"), Keys: keys})
 			if c.want == "" {
 				require.NoError(t, err)
 				require.Equal(t, "fake", tg.Server())
+				require.False(t, tg.Has(contract.NeedFail), "it lists the feature, and lacks it")
+				require.Equal(t, "can.control: set-engine: listed as a feature, and not supported", tg.Untrue(contract.NeedFail))
 				require.NoError(t, tg.Close())
 				return
 			}

@@ -36,14 +36,17 @@ func (t *Target) Page(ctx context.Context, u *User) (string, error) {
 		},
 	}
 	form := url.Values{p.Field: {u.keys[0].Reveal()}}
-	if status, _, err := t.browse(ctx, browser, post, p.SignIn, form); err != nil || status >= http.StatusBadRequest {
-		return "", pageError("sign-in", p.SignIn, status, err)
+	if a, err := t.browse(ctx, browser, post, p.SignIn, form); err != nil || a.status >= http.StatusBadRequest {
+		return "", pageError("sign-in", p.SignIn, a.status, err)
 	}
-	status, text, err := t.browse(ctx, browser, get, p.Path, nil)
-	if err != nil || status != http.StatusOK {
-		return "", pageError("page", p.Path, status, err)
+	a, err := t.browse(ctx, browser, get, p.Path, nil)
+	switch {
+	case err != nil || a.status != http.StatusOK:
+		return "", pageError("page", p.Path, a.status, err)
+	case a.path == p.SignIn && p.SignIn != p.Path:
+		return "", fmt.Errorf("%w: can.page: whoever has signed in at %s is asked to do so again", ErrUntrue, p.SignIn)
 	}
-	return text, nil
+	return a.text, nil
 }
 
 // Negotiated is what the billing page says beside a negotiated value.
@@ -58,16 +61,25 @@ func pageError(what, path string, status int, err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s %s: %w", ErrAway, what, path, err)
 	}
+	if status < http.StatusInternalServerError {
+		return fmt.Errorf("%w: can.page: %s %s answers %d", ErrUntrue, what, path, status)
+	}
 	return fmt.Errorf("%s %s answers %d", what, path, status)
 }
 
+// sight is what a browser has got to see, and where it was in the end.
+type sight struct {
+	status     int
+	path, text string
+}
+
 // browse asks as a browser does, for the first base URL.
-func (t *Target) browse(ctx context.Context, browser *http.Client, method, path string, form url.Values) (int, string, error) {
+func (t *Target) browse(ctx context.Context, browser *http.Client, method, path string, form url.Values) (sight, error) {
 	u := *t.bases[0]
 	u.Path = path
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(form.Encode()))
 	if err != nil {
-		return 0, "", err
+		return sight{}, err
 	}
 	r.Header.Set("User-Agent", t.agent)
 	if form != nil {
@@ -77,11 +89,11 @@ func (t *Target) browse(ctx context.Context, browser *http.Client, method, path 
 	}
 	resp, err := browser.Do(r)
 	if err != nil {
-		return 0, "", err
+		return sight{}, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	return resp.StatusCode, string(body), err
+	return sight{resp.StatusCode, resp.Request.URL.Path, string(body)}, err
 }
 
 // InternalRoutes are the requests that no user's key may carry out, for u and a

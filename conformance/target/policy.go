@@ -59,7 +59,7 @@ func (t *Target) SetPlan(ctx context.Context, u *User, plan string) error {
 	if _, ok := t.Allowance(plan); !ok {
 		return fmt.Errorf("plan %q has no allowance", plan)
 	}
-	if err := t.set(ctx, u, control.FeaturePlan, put, control.Plan{Plan: plan}, "plan"); err != nil {
+	if err := t.set(ctx, ofUser(setPlan, u.ID).saying(control.Plan{Plan: plan})); err != nil {
 		return err
 	}
 	u.changes.plan = plan
@@ -75,7 +75,7 @@ func (t *Target) SetOverride(ctx context.Context, u *User, d Dimension, o Overri
 		return err
 	}
 	body := control.Override{Value: o.Value, Expires: dateText(o.Expires), Reason: o.Reason, Author: o.Author}
-	if err := t.set(ctx, u, control.FeatureOverrides, put, body, "overrides", string(d)); err != nil {
+	if err := t.set(ctx, ofDimension(setOverride, u, d).saying(body)); err != nil {
 		return err
 	}
 	u.changes.override(d, override{value: o.Value, ends: ends})
@@ -87,14 +87,14 @@ func (t *Target) SetOverride(ctx context.Context, u *User, d Dimension, o Overri
 // boundary must refuse: the error is its [*ControlError] then. Where there is
 // none the value was taken, and nothing is known of the user any more.
 func (t *Target) WriteOverride(ctx context.Context, u *User, d Dimension, value any) error {
-	err := t.set(ctx, u, control.FeatureOverrides, put, control.Override{Value: value}, "overrides", string(d))
+	err := t.set(ctx, ofDimension(setOverride, u, d).saying(control.Override{Value: value}))
 	u.changes.spoiled = u.changes.spoiled || err == nil
 	return err
 }
 
 // EndOverride ends the override of a dimension.
 func (t *Target) EndOverride(ctx context.Context, u *User, d Dimension) error {
-	if err := t.set(ctx, u, control.FeatureOverrides, remove, nil, "overrides", string(d)); err != nil {
+	if err := t.set(ctx, ofDimension(endOverride, u, d)); err != nil {
 		return err
 	}
 	delete(u.changes.overrides, d)
@@ -105,33 +105,33 @@ func (t *Target) EndOverride(ctx context.Context, u *User, d Dimension) error {
 // History is every override that u ever had, the oldest first.
 func (t *Target) History(ctx context.Context, u *User) ([]control.PastOverride, error) {
 	var h control.History
-	err := t.ask(ctx, u, control.FeatureHistory, get, &h, "overrides")
+	err := t.ask(ctx, ofUser(readOverrides, u.ID), &h)
 	return h.Entries, err
 }
 
 // SetOperations says how many operations u has left.
 func (t *Target) SetOperations(ctx context.Context, u *User, remaining int64) error {
 	u.changes.spoiled = true // it had another number, and has used some since
-	return t.set(ctx, u, control.FeatureOperations, put, control.Operations{Remaining: remaining}, "operations")
+	return t.set(ctx, ofUser(setOperations, u.ID).saying(control.Operations{Remaining: remaining}))
 }
 
 // Usage is the operations that u has left and used.
 func (t *Target) Usage(ctx context.Context, u *User) (control.Usage, error) {
 	var usage control.Usage
-	err := t.ask(ctx, u, control.FeatureOperations, get, &usage, "operations")
+	err := t.ask(ctx, ofUser(readOperations, u.ID), &usage)
 	return usage, err
 }
 
 // SetEngine says how the engine treats u's calls.
 func (t *Target) SetEngine(ctx context.Context, u *User, b control.Behaviour) error {
 	u.changes.engine = true
-	return t.set(ctx, u, control.FeatureEngine, put, control.Engine{Behaviour: b}, "engine")
+	return t.set(ctx, ofUser(setEngine, u.ID).saying(control.Engine{Behaviour: b}))
 }
 
 // AddKey gives u one more key.
 func (t *Target) AddKey(ctx context.Context, u *User) error {
 	var k control.Key
-	if err := t.ask(ctx, u, control.FeatureUsers, post, &k, "keys"); err != nil {
+	if err := t.ask(ctx, ofUser(addKey, u.ID), &k); err != nil {
 		return err
 	}
 	if k.Key == "" {
@@ -151,23 +151,23 @@ func (t *Target) RevokeKey(ctx context.Context, u *User, key int) error {
 		return fmt.Errorf("%w: %d", errNoKey, key)
 	}
 	u.changes.spoiled = true // a revoked key stays revoked
-	return t.set(ctx, u, control.FeatureUsers, post, control.Key{Key: u.keys[key].Reveal()}, "keys", "revoke")
+	return t.set(ctx, ofUser(revokeKey, u.ID).saying(control.Key{Key: u.keys[key].Reveal()}))
 }
 
-// set changes something about a user.
-func (t *Target) set(ctx context.Context, u *User, f control.Feature, method string, body any, path ...string) error {
-	if err := t.feature(f); err != nil {
-		return err
-	}
-	return t.control.call(ctx, method, ofUser(u.ID, path...), body, nil)
+func ofDimension(a action, u *User, d Dimension) call {
+	return ofUser(a, u.ID).with("dimension", string(d))
 }
 
-// ask asks for something about a user, with a body that is empty.
-func (t *Target) ask(ctx context.Context, u *User, f control.Feature, method string, answer any, path ...string) error {
-	if err := t.feature(f); err != nil {
+// set changes something.
+func (t *Target) set(ctx context.Context, c call) error { return t.ask(ctx, c, nil) }
+
+// ask carries out an action and stores its answer.
+func (t *Target) ask(ctx context.Context, c call, answer any) error {
+	r, _ := routeOf(c.action)
+	if err := t.feature(r.feature); err != nil {
 		return err
 	}
-	return t.control.call(ctx, method, ofUser(u.ID, path...), nil, answer)
+	return t.behind.do(ctx, c, answer)
 }
 
 // putBack undoes what was changed about a user of the keys file.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,11 @@ func (t *Target) TryStart(ctx context.Context, s Settings) (Start, error) {
 		return Start{}, err
 	}
 	defer p.remove()
-	return p.start(ctx)
+	start, err := p.start(ctx)
+	if err == nil {
+		err = t.trial.of(ctx, t, start)
+	}
+	return start, err
 }
 
 // StartServer starts a server with settings and opens it as a target with the
@@ -58,9 +63,13 @@ func (t *Target) StartServer(ctx context.Context, s Settings) (*Target, error) {
 	}
 	own, err := p.open(ctx)
 	if err != nil {
-		return nil, errors.Join(err, p.remove())
+		err = errors.Join(err, p.remove())
+		if errors.Is(err, ErrDidNotStart) {
+			err = cmp.Or(t.trial.of(ctx, t, Start{}), err)
+		}
+		return nil, err
 	}
-	return own, nil
+	return own, t.trial.of(ctx, t, Start{Ready: true})
 }
 
 // StartAnew stops the server that this target is of, and starts another in its
@@ -70,7 +79,7 @@ func (t *Target) StartAnew(ctx context.Context) error {
 	if t.process == nil {
 		return fmt.Errorf("%w: a server of its own", ErrUnsupported)
 	}
-	t.control.close()
+	t.behind.close()
 	if err := t.process.stop(); err != nil {
 		return err
 	}
@@ -78,7 +87,7 @@ func (t *Target) StartAnew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.control = own.control
+	t.behind = own.behind
 	for _, u := range t.users {
 		*u.Bucket = *own.userNamed(u.ID).Bucket
 	}
@@ -135,11 +144,11 @@ func (t *Target) newProcess(s Settings) (*serverProcess, error) {
 // keysFile is a file with the keys of the users: the target's own, or else one
 // that is written for the process.
 func (p *serverProcess) keysFile() (string, error) {
-	if f := p.from.file; f.KeysFile != "" && len(p.from.given) == 0 {
+	if f := p.from.file; f.KeysFile != "" && len(p.from.options.Keys) == 0 {
 		return filepath.Abs(f.in(f.KeysFile))
 	}
 	path := filepath.Join(p.folder, "keys.csv")
-	return path, os.WriteFile(path, encodeKeys(p.from.given), 0o600)
+	return path, os.WriteFile(path, encodeKeys(p.from.options.Keys), 0o600)
 }
 
 // filled is a text with its placeholders replaced.
@@ -287,7 +296,7 @@ func (p *serverProcess) open(ctx context.Context) (*Target, error) {
 	if url := p.file().MetricsURL; url != "" {
 		f.Can.Metrics = &MetricsAddress{URL: p.filled(url)}
 	}
-	o := Options{Keys: p.from.given, Run: p.from.run}
+	o := Options{Keys: p.from.options.Keys, Vouched: p.from.options.Vouched, Run: p.from.run}
 	if c := p.file().Control; c != nil {
 		f.Can.Control = &ControlAddress{URL: p.filled(c.URL), TokenFile: p.filled(c.TokenFile)}
 		if o.ControlToken, err = p.token(ctx, f.in(f.Can.Control.TokenFile)); err != nil {

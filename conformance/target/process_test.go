@@ -107,11 +107,11 @@ func TestTryStart(t *testing.T) {
 func TestAServerThatNeverGetsReady(t *testing.T) {
 	tgt, child := startable(t, 2*time.Second, map[string]string{"LATE": "1"})
 	s, err := tgt.TryStart(t.Context(), nil)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, target.ErrUntrue)
+	require.ErrorContains(t, err, "can.process: with nothing set, it ran and did not listen in time and said: the keys are")
 	require.True(t, !s.Exited && !s.Listened && !s.Ready, "%s", s)
 	_, err = tgt.StartServer(t.Context(), nil)
-	require.ErrorIs(t, err, target.ErrDidNotStart)
-	require.ErrorContains(t, err, "it ran and did not listen in time")
+	require.ErrorIs(t, err, target.ErrUntrue)
 	requireGone(t, child)
 }
 

@@ -58,8 +58,7 @@ func TestResetStreamNeedsHTTP2(t *testing.T) {
 	require.Zero(t, tg.Charged())
 }
 
-// TestSayingHTTP2WhereThereIsNone: the scenario could not be set up, and nobody
-// is blamed.
+// TestSayingHTTP2WhereThereIsNone: nobody is blamed but the target file.
 func TestSayingHTTP2WhereThereIsNone(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+theKey {
@@ -71,7 +70,8 @@ func TestSayingHTTP2WhereThereIsNone(t *testing.T) {
 	f.Can.StalledUpload, f.Can.HTTP2 = true, true
 	tg := open(t, f)
 	u := lease(t, tg, "free", 1)
-	require.True(t, tg.Has(contract.NeedHTTP2))
+	require.False(t, tg.Has(contract.NeedHTTP2))
+	require.Equal(t, "can.http2: "+s.URL+" does not speak it", tg.Untrue(contract.NeedHTTP2))
 	e := tg.ResetStream(t.Context(), u, tg.Valid())
 	require.Error(t, e.Err)
 	require.Zero(t, e.Status)

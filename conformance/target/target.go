@@ -56,9 +56,15 @@ type Options struct {
 	Keys         []Key  // users in memory, instead of the keys file
 	ControlToken Secret // instead of the token file
 
-	Environment func(name string) (value string, set bool) // that keys of users are in; nil: this process's own
+	Environment func(name string) (value string, set bool) // that keys of users, connection strings and what commands are passed are in; nil: this process's own
 
 	Run string // names the run in each request; empty: drawn at random
+
+	// Vouched are declarations that whoever opens the target has seen to himself.
+	// Of a trusted proxy, a page of metrics and a server that can be started a probe
+	// could not tell an untrue declaration from a deployment that is wrong: these are
+	// not doubted.
+	Vouched []contract.Need
 
 	Patience time.Duration // with a target that does not answer its first question; 0: as usual
 }
@@ -74,8 +80,8 @@ type Target struct {
 	wording  contract.Wording
 	valid    Request
 	invalid  Request
-	control  *controller // nil: none
-	stalls   bool        // a stalled upload is a witness
+	behind   behind
+	stalls   bool // a stalled upload is a witness
 	time     *timeline
 	budget   *budget
 	run      string        // random, in each request's User-Agent
@@ -83,8 +89,9 @@ type Target struct {
 	far      time.Duration // how long the first question took, at the base URL that is farthest
 	agent    string
 	patience patience
-	given    []Key          // in memory, instead of the keys file
+	options  Options
 	process  *serverProcess // nil: it runs anyway
+	trial    trial
 
 	addresses addresses
 	untrue    map[contract.Need]string // what was found of what the file declares
@@ -104,7 +111,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if p := f.check(); p != nil {
 		return nil, p
 	}
-	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, given: o.Keys, run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
+	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, options: o, run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
 	t.agent = fmt.Sprintf("brimline/%s run/%s", build.Version(), t.run)
 	if t.budget.most == 0 {
 		t.budget.most = DefaultMaxOperations
@@ -124,7 +131,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 		return nil, err
 	}
 	if len(f.Users) > 0 {
-		t.given = keys
+		t.options.Keys = keys
 	}
 	if t.trust, err = f.trust(); err != nil {
 		return nil, err
@@ -132,39 +139,26 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if err := t.reach(ctx, cmp.Or(o.Patience, t.patience.first())); err != nil {
 		return nil, err
 	}
-	mode := control.ClockReal
-	if c := f.Can.Control; c != nil {
-		token := o.ControlToken
-		if token == (Secret{}) {
-			if token, err = readToken(f.in(c.TokenFile)); err != nil {
-				return nil, f.at("can.control.token-file", err)
-			}
-		}
-		if t.control, err = openControl(ctx, c.URL, token, t.trust, t.agent, t.patience.control()); err != nil {
-			return nil, err
-		}
-		mode = t.control.clock
+	mode, err := t.openBehind(ctx, o)
+	if err == nil && mode != control.ClockReal && t.wording.Reset != contract.ResetSeconds {
+		err = f.naming("reset-is", fmt.Errorf("an instant means nothing on a clock that can be moved; accepted: %s", resetSeconds))
 	}
-	t.time = newTimeline(mode)
-	if t.wording.Reset != contract.ResetSeconds && t.Movable() {
-		t.control.close()
-		return nil, f.naming("reset-is", fmt.Errorf("an instant means nothing on a clock that can be moved; accepted: %s", resetSeconds))
+	if err == nil {
+		t.time = newTimeline(mode)
+		t.openAddresses(ctx)
+		err = t.admitKeys(keys)
 	}
-	t.stalls = f.Can.StalledUpload && t.saysContinueLate(ctx)
-	if f.Can.StalledUpload && !t.stalls {
-		t.disbelieve("can.stalled-upload: 100 Continue comes to everybody, so that half a body shows nothing", contract.NeedHold)
-	}
-	t.openAddresses(ctx)
-	if err := t.admitKeys(keys); err != nil {
-		t.control.close()
+	if err != nil {
+		t.behind.close()
 		return nil, err
 	}
+	t.probeRest(ctx)
 	return t, nil
 }
 
 // Close gives up what Open took. Users should have been returned.
 func (t *Target) Close() error {
-	t.control.close()
+	t.behind.close()
 	if t.process != nil {
 		return t.process.remove()
 	}
@@ -243,35 +237,6 @@ func (t *Target) greet(c *conversation, base *url.URL, path string) error {
 	return nil
 }
 
-// saysContinueLate reports whether 100 Continue can be a witness: a request that
-// does not authenticate must not get it. Where a proxy or a framework says it to
-// everybody, a declared stalled upload shows nothing.
-func (t *Target) saysContinueLate(ctx context.Context) bool {
-	within, cancel := context.WithTimeout(ctx, t.patience.dial())
-	defer cancel()
-	r := t.Valid()
-	r.Authorization = []string{t.Credential("brimline-asks-whether-100-continue-comes-early")}
-	f := t.prepare(within, nil, r, true)
-	if f.conn == nil {
-		return false
-	}
-	f.message.body = nil
-	f.leave()
-	early := false
-	a, err := f.conn.read(r.Method, f.t.time.atMost, func(status int) {
-		if status == http.StatusContinue {
-			early = true
-			f.conn.reset()
-		}
-	})
-	f.conn.Close()
-	f.take(a, err)
-	if early {
-		t.budget.giveBack() // it was cut short, and could not have authenticated
-	}
-	return !early && err == nil
-}
-
 // keys is what a target's users are made of.
 func (f File) keys(o Options) ([]Key, error) {
 	switch {
@@ -302,8 +267,12 @@ func (t *Target) admitKeys(keys []Key) error {
 		u.keys = append(u.keys, k.Secret)
 		t.known = append(t.known, k.Secret)
 	}
-	if len(t.users) == 0 && !t.control.has(control.FeatureUsers) {
-		return errors.New("keys-file: there is no user to ask as; accepted: a file of keys, users, or a control server that makes them")
+	if len(t.users) == 0 && !t.behind.has(control.FeatureUsers) {
+		problem := "keys-file: there is no user to ask as"
+		if why := t.behind.doubted[control.FeatureUsers]; why != "" {
+			problem = fmt.Sprintf("%s: %s: %s", problem, ErrUntrue, why)
+		}
+		return fmt.Errorf("%s; accepted: a file of keys, users, or a control server or commands that make them", problem)
 	}
 	return nil
 }
@@ -318,7 +287,7 @@ func (t *Target) Allowance(plan string) (oracle.Allowance, bool) {
 
 // Plans lists the plans that users can be leased on, sorted.
 func (t *Target) Plans() []string {
-	if t.control.has(control.FeatureUsers) {
+	if t.behind.has(control.FeatureUsers) {
 		return t.allowances()
 	}
 	return slices.DeleteFunc(t.allowances(), func(plan string) bool {
@@ -328,7 +297,7 @@ func (t *Target) Plans() []string {
 
 // UsersOn is how many users there are on a plan; -1: they are made as needed.
 func (t *Target) UsersOn(plan string) int {
-	if t.control.has(control.FeatureUsers) {
+	if t.behind.has(control.FeatureUsers) {
 		return -1
 	}
 	return len(slices.DeleteFunc(slices.Clone(t.users), func(u *User) bool { return u.Plan != plan }))
@@ -343,12 +312,11 @@ func (t *Target) OutsideQuotas() []string { return slices.Clone(t.file.OutsideQu
 
 // Has reports whether the target offers what a scenario needs.
 func (t *Target) Has(n contract.Need) bool {
-	can := t.control.has
 	switch n {
 	case contract.NeedHTTP:
 		return true // or it would not have opened
 	case contract.NeedKeys:
-		return can(control.FeatureUsers) || slices.ContainsFunc(t.users, func(u *User) bool { return len(u.keys) > 1 })
+		return t.behindHas(n) || slices.ContainsFunc(t.users, func(u *User) bool { return len(u.keys) > 1 })
 	case contract.NeedPlans:
 		return len(t.Plans()) > 1
 	case contract.NeedInvalid:
@@ -356,23 +324,9 @@ func (t *Target) Has(n contract.Need) bool {
 	case contract.NeedOutside:
 		return len(t.file.OutsideQuotas) > 0
 	case contract.NeedHold:
-		return t.stalls || can(control.FeatureGates)
+		return t.stalls || t.behindHas(n)
 	case contract.NeedHTTP2:
-		return t.file.Can.HTTP2 && t.stalls
-	case contract.NeedGates, contract.NeedHoldAuth:
-		return can(control.FeatureGates)
-	case contract.NeedFail:
-		return can(control.FeatureEngine)
-	case contract.NeedPolicy:
-		return can(control.FeaturePlan) && can(control.FeatureOverrides) && can(control.FeatureUsers)
-	case contract.NeedOperations:
-		return can(control.FeatureOperations)
-	case contract.NeedSchedule:
-		return can(control.FeatureSchedule)
-	case contract.NeedHistory:
-		return can(control.FeatureHistory)
-	case contract.NeedEntitlements:
-		return can(control.FeatureEntitlements) && can(control.FeatureUsers)
+		return t.file.Can.HTTP2 && t.stalls && t.untrue[n] == ""
 	case contract.NeedInternal:
 		return len(t.file.InternalRoutes) > 0
 	case contract.NeedPage:
@@ -382,33 +336,15 @@ func (t *Target) Has(n contract.Need) bool {
 	case contract.NeedProxy:
 		return t.addresses.proxy != nil
 	case contract.NeedMetrics:
-		return t.file.Can.Metrics != nil
+		return t.file.Can.Metrics != nil && t.untrue[n] == ""
 	case contract.NeedProcess:
-		return t.file.Can.Process != nil
-	case contract.NeedRestart:
-		return can(control.FeatureRestart) && t.Movable() // it is everybody's: where time moves, scenarios run alone
-	case contract.NeedClock:
-		return can(control.FeatureClock) && t.Movable()
-	case contract.NeedAudit:
-		return can(control.FeatureAudit)
+		return t.file.Can.Process != nil && t.untrue[n] == ""
+	case contract.NeedRestart, contract.NeedClock:
+		return t.behindHas(n) && t.Movable() // a restart is everybody's: where time moves, scenarios run alone
 	case contract.NeedReplicas:
 		return len(t.bases) > 1
 	}
-	return false
-}
-
-// Untrue says why what the file declares for a need was found not to be so when
-// the target was opened; empty: it was not.
-func (t *Target) Untrue(n contract.Need) string { return t.untrue[n] }
-
-// disbelieve keeps why what is declared for some needs is not so.
-func (t *Target) disbelieve(why string, needs ...contract.Need) {
-	if t.untrue == nil {
-		t.untrue = map[contract.Need]string{}
-	}
-	for _, n := range needs {
-		t.untrue[n] = why
-	}
+	return len(featuresOf(n)) > 0 && t.behindHas(n)
 }
 
 // Describe is the target in one line: host, protocol, users, plans, clock, what it can.
@@ -432,7 +368,7 @@ func (t *Target) Describe() string {
 	}
 	users := fmt.Sprintf("%d users", len(t.users))
 	switch {
-	case t.control.has(control.FeatureUsers):
+	case t.behind.has(control.FeatureUsers):
 		users = "users as needed"
 	case len(t.users) == 1:
 		users = "1 user"

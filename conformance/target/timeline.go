@@ -100,7 +100,7 @@ func (t *Target) Advance(ctx context.Context, d time.Duration) error {
 		n = int64(d / time.Microsecond)
 	}
 	var answer control.Clock
-	err := t.control.call(ctx, post, "/clock/advance", control.Advance{Microseconds: n}, &answer)
+	err := t.behind.do(ctx, call{action: advanceClock}.saying(control.Advance{Microseconds: n}), &answer)
 	t.time.mu.Lock()
 	defer t.time.mu.Unlock()
 	switch {
@@ -115,10 +115,7 @@ func (t *Target) Advance(ctx context.Context, d time.Duration) error {
 // Now is the date by the target's movable clock.
 func (t *Target) Now(ctx context.Context) (time.Time, error) {
 	var answer control.Clock
-	if err := t.feature(control.FeatureClock); err != nil {
-		return time.Time{}, err
-	}
-	if err := t.control.call(ctx, get, "/clock", nil, &answer); err != nil {
+	if err := t.ask(ctx, call{action: readClock}, &answer); err != nil {
 		return time.Time{}, err
 	}
 	return time.Parse(time.RFC3339Nano, answer.Now)

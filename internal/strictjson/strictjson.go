@@ -3,7 +3,8 @@
 // that is not UTF-8 are errors that name the place, as in "lines[2].quantity".
 // Nothing nests deeper than the shape does.
 //
-// A shape is put together from [Object], [Array], [Text], [Int] and [Decimal];
+// A shape is put together from [Object], [Array], [List], [Text], [Int], [Bool]
+// and [Decimal];
 // [Parse] reads a document by it. Bound the size of the document before.
 package strictjson
 
@@ -122,7 +123,12 @@ func Object(members map[string]Value, optional ...string) Value {
 
 // Array is an array of at least one and at most limit values, each read by what
 // item returns for its index.
-func Array(limit int, item func(i int) Value) Value {
+func Array(limit int, item func(i int) Value) Value { return array(1, limit, item) }
+
+// List is an array that may be empty.
+func List(limit int, item func(i int) Value) Value { return array(0, limit, item) }
+
+func array(least, limit int, item func(i int) Value) Value {
 	return func(r *Reader, place string) error {
 		if err := r.delim(place, '[', "an array"); err != nil {
 			return err
@@ -139,7 +145,7 @@ func Array(limit int, item func(i int) Value) Value {
 		if err := r.delim(place, ']', "the end of the array"); err != nil {
 			return err
 		}
-		if n == 0 {
+		if n < least {
 			return Fail(place, "empty")
 		}
 		return nil
@@ -178,6 +184,22 @@ func Int(dst *int64, low, high int64) Value {
 			return Fail(place, "want a whole number from %d to %d", low, high)
 		}
 		*dst = n
+		return nil
+	}
+}
+
+// Bool is true or false.
+func Bool(dst *bool) Value {
+	return func(r *Reader, place string) error {
+		t, err := r.token(place)
+		if err != nil {
+			return err
+		}
+		b, ok := t.(bool)
+		if !ok {
+			return Fail(place, "want true or false")
+		}
+		*dst = b
 		return nil
 	}
 }

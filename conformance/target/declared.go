@@ -1,0 +1,141 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+)
+
+// probeRest tries what is declared beside what goes on behind the scenes, and
+// beside the addresses, which are tried where they are read.
+func (t *Target) probeRest(ctx context.Context) {
+	can := t.file.Can
+	if can.StalledUpload {
+		var why string
+		if t.stalls, why = t.saysContinueLate(ctx); !t.stalls {
+			t.disbelieve(contract.NeedHold, "can.stalled-upload: "+why)
+		}
+	}
+	if can.HTTP2 {
+		if why := t.speaksHTTP2(ctx); why != "" {
+			t.disbelieve(contract.NeedHTTP2, "can.http2: "+why)
+		} else if why := t.untrue[contract.NeedHold]; why != "" {
+			t.disbelieve(contract.NeedHTTP2, why) // which it takes as well
+		}
+	}
+	if can.Metrics != nil && !t.vouched(contract.NeedMetrics) {
+		if _, err := t.Meters(ctx); err != nil {
+			t.disbelieve(contract.NeedMetrics, "can.metrics: "+strings.TrimPrefix(err.Error(), ErrAway.Error()+": "))
+		}
+	}
+	if t.addresses.proxy != nil && !t.vouched(contract.NeedProxy) {
+		if why := t.probeProxy(ctx); why != "" {
+			t.addresses.proxy = nil
+			t.disbelieve(contract.NeedProxy, "can.proxy: "+why)
+		}
+	}
+	if can.Process != nil {
+		if strings.Contains(can.Process.Command[0], "{") {
+			return // its name is made when it is started
+		}
+		if _, err := findProgram(t.file.folder, can.Process.Command[0]); err != nil {
+			t.disbelieve(contract.NeedProcess, "can.process.command: "+err.Error())
+		}
+	}
+}
+
+// vouched reports whether whoever opened the target knows a declaration to be so.
+func (t *Target) vouched(n contract.Need) bool { return slices.Contains(t.options.Vouched, n) }
+
+// speaksHTTP2 asks every base URL for something over HTTP/2; empty: it answers.
+func (t *Target) speaksHTTP2(ctx context.Context) string {
+	within, cancel := context.WithTimeout(ctx, t.patience.dial())
+	defer cancel()
+	network := t.overHTTP2(Request{})
+	defer network.CloseIdleConnections()
+	path := "/"
+	if len(t.file.OutsideQuotas) > 0 {
+		path = t.file.OutsideQuotas[0]
+	}
+	for _, base := range t.bases {
+		r, err := http.NewRequestWithContext(within, get, base.String(), nil)
+		if err != nil {
+			return err.Error()
+		}
+		r.URL.Opaque = "//" + base.Host + path
+		resp, err := network.RoundTrip(r)
+		if err != nil {
+			return fmt.Sprintf("%s does not speak it", base)
+		}
+		resp.Body.Close()
+		if resp.ProtoMajor != 2 {
+			return fmt.Sprintf("%s answers in %s", base, resp.Proto)
+		}
+	}
+	return ""
+}
+
+// probeProxy sends wrong keys for more clients than one of them alone might try:
+// where the hop is believed each of them has a pool of its own.
+func (t *Target) probeProxy(ctx context.Context) string {
+	const most = 50 // where an address may try more, this would take too long
+	if t.addresses.policy.Burst > most {
+		return ""
+	}
+	for range t.addresses.policy.Burst + 2 {
+		client, err := t.NewClient(false)
+		if err != nil {
+			return err.Error()
+		}
+		r := t.Valid()
+		r.From, r.Authorization = client, []string{t.Credential(t.WrongKey())}
+		within, cancel := context.WithTimeout(ctx, t.patience.answer())
+		e := t.Attempt(within, r)
+		cancel()
+		switch {
+		case e.Err != nil:
+			return fmt.Sprintf("%s: an attempt by way of it got no answer", t.addresses.proxy.from)
+		case e.Status == http.StatusTooManyRequests:
+			return fmt.Sprintf("clients that %s names in %s share one pool: it is not believed", t.addresses.proxy.from, t.addresses.proxy.header)
+		}
+	}
+	return ""
+}
+
+// saysContinueLate reports whether 100 Continue can be a witness: a request that
+// does not authenticate must not get it. Where a proxy or a framework says it to
+// everybody, a stalled upload shows nothing.
+func (t *Target) saysContinueLate(ctx context.Context) (late bool, why string) {
+	const silent = "a request that was to show it got no answer"
+	within, cancel := context.WithTimeout(ctx, t.patience.dial())
+	defer cancel()
+	r := t.Valid()
+	r.Authorization = []string{t.Credential("brimline-asks-whether-100-continue-comes-early")}
+	f := t.prepare(within, nil, r, true)
+	if f.conn == nil {
+		return false, silent
+	}
+	f.message.body = nil
+	f.leave()
+	early := false
+	a, err := f.conn.read(r.Method, f.t.time.atMost, func(status int) {
+		if status == http.StatusContinue {
+			early = true
+			f.conn.reset()
+		}
+	})
+	f.conn.Close()
+	f.take(a, err)
+	switch {
+	case early:
+		t.budget.giveBack() // it was cut short, and could not have authenticated
+		return false, "100 Continue comes to everybody, so that half a body shows nothing"
+	case err != nil:
+		return false, silent
+	}
+	return true, ""
+}
