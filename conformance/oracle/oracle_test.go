@@ -348,3 +348,24 @@ func Example() {
 	// Output:
 	// HDR-3 RateLimit-Remaining: expected 9, got 8: the client would hold back requests that are allowed
 }
+
+// A rejection shows that there was no token. A Reset that speaks of more is
+// wrong by itself, and no sign of another bucket.
+func TestResetThatARejectionContradicts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		reset int64
+		want  string
+	}{
+		{"of a token that is there", 1, "HDR-4 RateLimit-Reset: 60, 1"},
+		{"of a bucket that is only emptier", 70, "RATE-2 RateLimit-Reset: 60, 70"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := oracle.NewFull(free)
+			for i := range int64(10) {
+				require.Empty(t, b.Judge(says(200, "", 10, 9-i, 6*(i+1), -1), at(0)))
+			}
+			require.Contains(t, clauses(b.Judge(says(429, contract.CodeRateLimited, 10, 0, c.reset, -1), at(0))), c.want)
+		})
+	}
+}

@@ -164,7 +164,8 @@ func (sc scene) weigh(v *view, readings []reading) {
 	single := sc.wrong(sc.headerClause(one), one.name, one.expected.String(), one.number, v.after)
 	certain := len(wrong) == len(readings)
 	eitherWay := one.name == contract.HeaderRemaining && !sc.past.lies() && !sc.parallel
-	if claimed.empty() || !certain && !eitherWay {
+	contradicts := sc.kind == rate && claimed.lo >= Token // then it would not have been rejected
+	if claimed.empty() || contradicts || !certain && !eitherWay {
 		v.findings = append(v.findings, single)
 		for _, r := range wrong[1:] {
 			v.findings = append(v.findings, sc.wrong(sc.headerClause(r), r.name, r.expected.String(), r.number, v.after))

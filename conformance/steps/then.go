@@ -220,7 +220,12 @@ func (s *Scenario) isCapRejection(e exchange) error {
 	return s.broken(e, "status", "429 CONCURRENCY_LIMIT_EXCEEDED", statusAndCode(e))
 }
 
+// eachIsCapRejection is for rejections that may free a place: where not even the
+// first came, it is the cap that is not kept.
 func (s *Scenario) eachIsCapRejection() error {
+	if first := s.got[0]; !capRejected(first) {
+		return s.brokenFor("CONC-1", first, "status", "429 CONCURRENCY_LIMIT_EXCEEDED", statusAndCode(first))
+	}
 	for _, e := range s.got {
 		if err := s.isCapRejection(e); err != nil {
 			return err
