@@ -358,7 +358,7 @@ func TestResetThatARejectionContradicts(t *testing.T) {
 		want  string
 	}{
 		{"of a token that is there", 1, "HDR-4 RateLimit-Reset: 60, 1"},
-		{"of a bucket that is only emptier", 70, "RATE-2 RateLimit-Reset: 60, 70"},
+		{"of a bucket that is only emptier", 70, "RATE-8 RateLimit-Reset: 60, 70"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := oracle.NewFull(free)
