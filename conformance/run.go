@@ -7,7 +7,7 @@
 // test, package conformancetest starts the handler and reports subtests. [NewPlan]
 // says what would be run, [SelfTest] whether the suite would notice known faults.
 // What was found is a record.Conformance, from which package render makes text,
-// JSON and JUnit.
+// HTML, Markdown and JUnit.
 package conformance
 
 import (

@@ -96,7 +96,7 @@ func quoted(word string) string {
 
 // report leaves the files of a result and prints it.
 func (f checkFlags) report(c record.Conformance, w world) error {
-	var left []string
+	var left string
 	if f.out != "" {
 		var err error
 		if left, err = leave(f.out, c); err != nil {
@@ -106,7 +106,7 @@ func (f checkFlags) report(c record.Conformance, w world) error {
 	if f.asJSON {
 		return printJSON(w.stdout, c)
 	}
-	text := render.Text{Files: left, Colour: isTerminal(w.stdout) && w.env("NO_COLOR") == "" && w.env("TERM") != "dumb"}
+	text := render.Text{Report: left, Colour: isTerminal(w.stdout) && w.env("NO_COLOR") == "" && w.env("TERM") != "dumb"}
 	switch {
 	case f.quiet:
 		text.Detail = render.Quiet
@@ -117,29 +117,29 @@ func (f checkFlags) report(c record.Conformance, w world) error {
 }
 
 // leave writes a result into a folder in every form there is, and says where.
-func leave(dir string, c record.Conformance) (paths []string, err error) {
+func leave(dir string, c record.Conformance) (where string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return "", err
 	}
+	var names []string
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer, record.Conformance) error
 	}{
+		{"index.html", render.ConformanceHTML},
 		{"conformance.json", func(w io.Writer, c record.Conformance) error { return printJSON(w, c) }},
 		{"junit.xml", render.JUnit},
-		{"index.html", render.ConformanceHTML},
 		{"summary.md", render.ConformanceMarkdown},
 		{"badge.json", render.Badge},
 	} {
 		var b bytes.Buffer
 		if err := file.write(&b, c); err != nil {
-			return nil, err
+			return "", err
 		}
-		path := filepath.Join(dir, file.name)
-		if err := replaceFile(path, b.Bytes()); err != nil {
-			return nil, err
+		if err := replaceFile(filepath.Join(dir, file.name), b.Bytes()); err != nil {
+			return "", err
 		}
-		paths = append(paths, path)
+		names = append(names, file.name)
 	}
-	return paths, nil
+	return fmt.Sprintf("%s  (%s beside it)", filepath.Join(dir, names[0]), strings.Join(names[1:], ", ")), nil
 }

@@ -87,7 +87,8 @@ func (t tour) take(ctx context.Context) error {
 	}
 	fmt.Fprintf(t.w.stdout, "\nfiles to open, in %s:\n"+
 		"  report.html       the decision and its evidence, for a browser\n"+
-		"  conformance.json  every clause and what was seen of it; junit.xml for a CI server\n"+
+		"  index.html        every clause and what was seen of it, for a browser\n"+
+		"  conformance.json  the same for programs; junit.xml and summary.md for a CI server\n"+
 		"  run/run.json      what the load run measured; load.yaml is its scenario\n"+
 		"  api.jsonl         every decision of the server under load\n"+
 		"  access.log        the week that was reported on\n", t.out)

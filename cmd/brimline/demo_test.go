@@ -37,7 +37,7 @@ func TestTourAnswersAllFourQuestions(t *testing.T) {
 	require.Contains(t, text, "Free: keep 10 a minute, burst 10\n")
 	_, files, found := strings.Cut(text, "\nfiles to open, in ")
 	require.True(t, found)
-	for _, name := range []string{"report.html", "conformance.json", "junit.xml", "run/run.json", "load.yaml", "api.jsonl", "access.log"} {
+	for _, name := range []string{"report.html", "index.html", "conformance.json", "junit.xml", "summary.md", "run/run.json", "load.yaml", "api.jsonl", "access.log"} {
 		require.Contains(t, files, name)
 		require.FileExists(t, demo.path(name))
 	}

@@ -15,8 +15,8 @@ import (
 // somebody wants who has not asked for anything.
 type Text struct {
 	Detail Detail
-	Colour bool     // for a terminal that has some
-	Files  []string // where the result was left as well
+	Colour bool   // for a terminal that has some
+	Report string // where the result was left as well; empty: nowhere
 }
 
 // Detail is how much of a result is written.
@@ -55,9 +55,8 @@ func Conformance(w io.Writer, c record.Conformance, t Text) error {
 	if power := PowerText(c.Power); power != "" && t.Detail != Quiet {
 		b.line("\npower: %s", power)
 	}
-	if len(t.Files) > 0 {
-		b.line("")
-		b.line("report: %s", strings.Join(t.Files, "  "))
+	if t.Report != "" {
+		b.line("\nreport: %s", t.Report)
 	}
 	if b.Len() > 0 {
 		b.line("")

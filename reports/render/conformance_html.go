@@ -42,13 +42,30 @@ func sieve() string {
 
 func conformanceFuncs() template.FuncMap {
 	return template.FuncMap{
-		"visible": visible, "path": path, "capital": capital, "mark": mark, "word": word, "power": PowerText, "day": day,
+		"visible": visible, "capital": capital, "mark": mark, "word": word, "power": PowerText, "day": day,
 		"describe": func(text string) []string { return strings.Split(text, "  ") },
 		"headline": headline, "told": toldAll, "counts": countsOf, "groups": clauseGroups, "unjudged": unjudgedGroups, "facts": facts,
 		"allChanges": changesInAll, "inOrder": inOrder, "kind": kindWord, "fromTo": fromTo,
-		"shown": shownFindings, "hidden": func(list []record.Finding) int { return len(list) - len(shownFindings(list)) },
+		"broken": brokenIn, "also": alsoLine, "shown": shownFindings, "hidden": func(list []record.Finding) int { return len(list) - len(shownFindings(list)) },
 		"scenarios": scenariosLine, "took": briefly, "lines": visibleLines,
 	}
+}
+
+// brokenIn is the scenarios that found a clause broken, those that are about it
+// first.
+func brokenIn(c record.Clause) (list []record.Scenario) {
+	for _, passing := range []bool{false, true} {
+		for _, s := range c.Scenarios {
+			if len(s.Findings) > 0 && s.InPassing == passing {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+func alsoLine(list []record.Scenario) string {
+	return "found by " + figure.Count(int64(len(list)), "more scenario")
 }
 
 // maxShownFindings is how many findings of one scenario a page shows.

@@ -65,7 +65,7 @@ func TestConformanceHTMLShowsThreeFindingsOfAScenario(t *testing.T) {
 	for range 4 {
 		s.Findings = append(s.Findings, s.Findings[0])
 	}
-	require.Contains(t, pageOf(t, c), "2 more findings of this scenario are in conformance.json.")
+	require.Contains(t, pageOf(t, c), "2 more of this scenario in conformance.json.")
 }
 
 // TestConformancePageInABrowser: nothing hangs over at any width, the sieve

@@ -90,7 +90,7 @@ func TestConformance(t *testing.T) {
 		text render.Text
 	}{
 		"conformance-fail.txt":     {judged(), render.Text{}},
-		"conformance-pass.txt":     {kept(), render.Text{Files: []string{"out/conformance.json", "out/junit.xml"}}},
+		"conformance-pass.txt":     {kept(), render.Text{Report: "out/index.html  (conformance.json beside it)"}},
 		"conformance-expected.txt": {expected(), render.Text{}},
 		"conformance-quiet.txt":    {expected(), render.Text{Detail: render.Quiet}},
 		"conformance-verbose.txt":  {expected(), render.Text{Detail: render.Verbose}},
