@@ -24,8 +24,10 @@ type queries struct {
 	pool *pgxpool.Pool
 }
 
-// maxConnections is how many queries run at a time.
-const maxConnections = 2
+const (
+	maxConnections = 2 // queries that run at a time
+	connectTime    = 10 * time.Second
+)
 
 // openSQL prepares to ask; nothing is sent before the first question.
 func (f File) openSQL(lookup func(string) (string, bool)) (*queries, error) {
@@ -43,11 +45,11 @@ func (f File) openSQL(lookup func(string) (string, bool)) (*queries, error) {
 		return nil, f.at(at, fmt.Errorf("the variable %s is empty; accepted: the connection string in it", s.DSNVariable))
 	}
 	cfg, err := pgxpool.ParseConfig(dsn)
-	if err != nil { // of which the error may show parts
+	if err != nil || dsn == "" { // an error may show parts of it
 		return nil, f.at(at, errors.New("no connection string; accepted: one such as postgres://reader@db.example/billing"))
 	}
 	cfg.MaxConns = maxConnections
-	cfg.ConnConfig.ConnectTimeout = s.timeout()
+	cfg.ConnConfig.ConnectTimeout = connectTime
 	cfg.ConnConfig.RuntimeParams["application_name"] = "brimline"
 	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
 	if err != nil {
@@ -65,7 +67,7 @@ func (q *queries) name(a action) string {
 func (q *queries) close() { q.pool.Close() }
 
 func (q *queries) do(ctx context.Context, x call, answer any) error {
-	within, cancel := context.WithTimeout(ctx, 4*q.file.timeout()+time.Second)
+	within, cancel := context.WithTimeout(ctx, connectTime+5*q.file.timeout())
 	defer cancel()
 	err := pgx.BeginTxFunc(within, q.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(within, "set local statement_timeout = "+strconv.FormatInt(q.file.timeout().Milliseconds(), 10)); err != nil {
@@ -191,6 +193,9 @@ func ask(ctx context.Context, tx pgx.Tx, key, text, id string, columns []string)
 	}
 	if !slices.Equal(got, columns) {
 		rows.Close()
+		if err := rows.Err(); err != nil { // it did not come to columns
+			return nil, asked(key, err)
+		}
 		return nil, fmt.Errorf("%w: %s: columns %s; accepted: %s", ErrUntrue, key, strings.Join(got, ", "), strings.Join(columns, ", "))
 	}
 	return rows, nil
