@@ -18,7 +18,7 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors self-test soak endings bench fuzz cover clean compiler database browser promtool proxies
+.PHONY: help build demo test lint floors self-test kills soak endings bench fuzz cover clean compiler database browser promtool proxies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -39,8 +39,15 @@ lint: ## formatting, vet, staticcheck, known vulnerabilities, floors, go.mod, fi
 floors: ## check which package imports which
 	@CGO_ENABLED=0 go test ./internal/floors
 
-self-test: build ## run the whole suite against every deliberate fault; some minutes
+self-test: build ## does the suite notice every deliberate fault? Two minutes; --whole takes many
 	@bin/brimline check --self-test
+
+kills: build ## measure anew which scenario catches which fault; CLAUSES=RATE-9,HDR-5 measures those alone
+	@rm -rf out/kills
+	@for kind in moved-clock real-clock plain-http; do \
+		bin/brimline check --self-test --on $$kind $(if $(CLAUSES),--clauses $(CLAUSES)) --out out/kills/$$kind >/dev/null || [ $$? -eq 1 ] || exit 1; \
+	done
+	@go test ./conformance -count 1 -run '^TestKillsAreComplete$$' -kills ../out/kills
 
 soak: build ## run the suite again and again on busy cores; SOAK=50 times a clock
 	@scripts/soak.sh $(SOAK)

@@ -78,12 +78,15 @@ func TestEverySentenceIsUsedUnderstoodOnceAndAskedFor(t *testing.T) {
 	plan, err := conformance.NewPlan(everything{}, features.FS, nil)
 	require.NoError(t, err)
 	d := steps.NewDictionary()
-	used := map[string]bool{}
+	expressions, used := map[string]*regexp.Regexp{}, map[string]bool{}
+	for _, x := range d.Sentences() {
+		expressions[x.Pattern] = regexp.MustCompile(x.Pattern)
+	}
 	for _, s := range plan.Scenarios {
 		for _, text := range s.Steps {
 			matches := 0
 			for _, x := range d.Sentences() {
-				if !x.Says(text) {
+				if !expressions[x.Pattern].MatchString(text) {
 					continue
 				}
 				matches++

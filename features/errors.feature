@@ -27,12 +27,8 @@ Feature: Errors
 
       @needs-fail
       Examples:
-        | request                         |
-        | a request that the engine fails |
-
-      @needs-engine
-      Examples:
         | request                              |
+        | a request that the engine fails      |
         | a request that runs into its timeout |
 
       @needs-hold

@@ -72,14 +72,10 @@ Feature: Request rate
 
       @needs-fail
       Examples:
-        | request                         |
-        | a request that the engine fails |
-
-      @needs-engine
-      Examples:
-        | request                               |
+        | request                              |
+        | a request that the engine fails      |
         | a request that makes the engine panic |
-        | a request that runs into its timeout  |
+        | a request that runs into its timeout |
 
       @needs-hold
       Examples:

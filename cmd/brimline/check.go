@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -17,7 +16,7 @@ import (
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
-	"github.com/invoicespec/brimline/features"
+	"github.com/invoicespec/brimline/reports/record"
 )
 
 const checkHelp = `Check runs the conformance suite against a deployment that a target file
@@ -49,9 +48,9 @@ type checkFlags struct {
 	out            string
 	list, plan     bool
 	steps          bool
-	own            string
-	features       fs.FS // the contract's, and those of own
 	selfTest       bool
+	whole          bool
+	on             string
 	strict, asJSON bool
 	budget         time.Duration
 
@@ -75,7 +74,7 @@ func checkVerb(w world) *cobra.Command {
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "features"}, {"self-test", "features"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"self-test", "out"}, {"quiet", "verbose"}} {
+			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"}} {
 				if err := exclusive(c, pair...); err != nil {
 					return err
 				}
@@ -87,12 +86,13 @@ func checkVerb(w world) *cobra.Command {
 	flags.StringVar(&f.target, "target", "", "judge the deployment that `FILE` describes (default: the reference inside this program)")
 	flags.StringSliceVar(&f.clauses, "clauses", nil, "only these clauses, by `ID` with commas between")
 	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
-	flags.StringVar(&f.own, "features", "", "judge by the features in `DIR` as well, with the clauses that clauses.yaml there declares")
 	flags.BoolVar(&f.steps, "steps", false, "list the sentences that features may use, and stop")
 	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
 	flags.DurationVar(&f.budget, "budget", 0, "run what fits into `TIME`, such as 3m, most telling first")
 	flags.StringVar(&f.out, "out", "", "leave the result in `DIR`, for people and machines")
 	flags.BoolVar(&f.selfTest, "self-test", false, "run the suite against servers that are wrong on purpose, and say which it notices")
+	flags.BoolVar(&f.whole, "whole", false, "with --self-test: each of them meets the whole suite, not only the scenarios that can catch it; several times as long")
+	flags.StringVar(&f.on, "on", string(record.MovedClock), "with --self-test: the `KIND` of target that they are: "+kinds())
 	flags.BoolVar(&f.strict, "strict", false, "what the contract leaves open counts like the rest")
 	flags.BoolVar(&f.asJSON, "json", false, "print the result as one JSON object")
 	flags.StringVar(&f.knownFailing, "known-failing", "", "the clauses that `FILE` lists are known to fail: an id a line, the reason behind a #")
@@ -103,21 +103,16 @@ func checkVerb(w world) *cobra.Command {
 }
 
 func check(ctx context.Context, f checkFlags, w world) error {
-	f.features = features.FS
-	if f.own != "" {
-		own, err := conformance.ReadOwn(f.own)
-		if err != nil {
-			return fmt.Errorf("--features: %w", err)
-		}
-		f.features = own
-	}
 	for _, id := range f.clauses {
-		if !f.known(id) {
+		if _, ok := contract.FindClause(id); !ok {
 			return fmt.Errorf("--clauses: there is no clause %q; \"brimline check --list\" shows them all", id)
 		}
 	}
 	if f.budget < 0 {
 		return fmt.Errorf("--budget: %s is no time to run in; accepted: a time such as 3m", f.budget)
+	}
+	if !f.selfTest && (f.whole || f.on != string(record.MovedClock)) {
+		return errors.New("--whole and --on go with --self-test")
 	}
 	if f.out != "" { // now, not after minutes
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
@@ -169,7 +164,7 @@ func (f checkFlags) judge(ctx context.Context, t *target.Target, w world) error 
 // open opens the target to be judged. The function it returns ends it.
 func (f checkFlags) open(ctx context.Context, w world) (*target.Target, func() error, error) {
 	if f.target == "" {
-		return embedded(w.executable)(ctx, "")
+		return embedded(w.executable, record.MovedClock)(ctx, "")
 	}
 	file, err := target.ReadFile(f.target)
 	if err != nil {
@@ -198,7 +193,7 @@ func printJSON(w io.Writer, v any) error {
 
 // showList prints the selected clauses, or all.
 func (f checkFlags) showList(w world) error {
-	clauses := slices.DeleteFunc(conformance.Clauses(f.features), func(c contract.Clause) bool {
+	clauses := slices.DeleteFunc(contract.Clauses(), func(c contract.Clause) bool {
 		return !f.selected(c.ID)
 	})
 	if f.asJSON {
@@ -250,11 +245,6 @@ func (c *counter) clear() {
 	if c.terminal {
 		fmt.Fprint(c.w, "\r\x1b[K")
 	}
-}
-
-// known reports whether there is such a clause.
-func (f checkFlags) known(id string) bool {
-	return slices.ContainsFunc(conformance.Clauses(f.features), func(c contract.Clause) bool { return c.ID == id })
 }
 
 // selected reports whether a clause is asked for.

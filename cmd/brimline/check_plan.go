@@ -11,13 +11,16 @@ import (
 
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/features"
+	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/policy"
+	"github.com/invoicespec/brimline/reports/record"
 )
 
 // options are those of a run that is shown by c.
 func (f checkFlags) options(c *counter) conformance.Options {
 	o := conformance.Options{
-		Clauses: f.clauses, Features: f.features, Strict: f.strict, Budget: f.budget,
+		Clauses: f.clauses, Strict: f.strict, Budget: f.budget,
 		Rehearse: rehearsal, Progress: c.show, Waits: c.wait, Notice: c.line,
 	}
 	if f.quiet {
@@ -36,7 +39,7 @@ func rehearsal(ctx context.Context, like *target.Target) (*target.Target, func()
 			policy.RequestsPerMinute: number(a.RequestsPerMinute), policy.Burst: number(a.Burst), policy.Concurrency: number(a.Concurrency),
 		}}
 	}
-	return openReference(ctx, "", "", plans)
+	return openReference(ctx, record.MovedClock, plans, fault.Fault{}, nil)
 }
 
 // manyOperations is more than a rehearsal charges.
@@ -44,7 +47,7 @@ const manyOperations = 1_000_000_000
 
 // showPlan prints what would be run against t, and what that takes.
 func (f checkFlags) showPlan(ctx context.Context, t *target.Target, w world) error {
-	p, err := conformance.NewPlan(t, f.features, f.clauses)
+	p, err := conformance.NewPlan(t, features.FS, f.clauses)
 	if err != nil {
 		return err
 	}

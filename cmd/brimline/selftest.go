@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,43 +31,64 @@ import (
 // the suite waits for timeouts.
 const embeddedEngineTime = 300 * time.Millisecond
 
+// usersOfPlain is how many users a plan has where none can be made.
+const usersOfPlain = 20
+
 // proxiesOnLoopback are whom the embedded reference takes for its proxies.
 const proxiesOnLoopback = "127.0.9.0/24"
 
-// embedded is an executable whose reference can be opened as a target: on
-// loopback, on a frozen clock and with control. A fault's name makes it wrong.
-func embedded(executable string) conformance.OpenFault {
+// embedded is an executable whose reference can be opened as a target of some
+// kind, on loopback. A fault's name makes it wrong.
+func embedded(executable string, kind record.Setting) conformance.OpenFault {
 	return func(ctx context.Context, name string) (*target.Target, func() error, error) {
-		return openReference(ctx, executable, name, server.DefaultPlans())
+		var wrong fault.Fault
+		if name != "" {
+			var err error
+			if wrong, err = fault.ByName(name); err != nil {
+				return nil, nil, err
+			}
+		}
+		return openReference(ctx, kind, server.DefaultPlans(), wrong, processFor(executable, wrong))
 	}
 }
 
-func openReference(ctx context.Context, executable, name string, plans map[string]policy.Plan) (*target.Target, func() error, error) {
-	alter := func(p *wiring.Parts) { p.Bounds.Engine = embeddedEngineTime }
-	var process *target.Process
-	if executable != "" {
-		process = startable(executable)
+// processFor is how the suite starts servers of its own with a fault; nil: it
+// cannot, or there is nothing to be seen there that is not seen here, and it
+// takes seconds.
+func processFor(executable string, wrong fault.Fault) *target.Process {
+	switch {
+	case executable == "":
+		return nil
+	case wrong.Name == "":
+		return startable(executable)
+	case startsServers(wrong.Clause):
+		return startable(executable, "--fault", wrong.Name)
 	}
-	if name != "" {
-		wrong, err := fault.ByName(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		right := alter
-		alter = func(p *wiring.Parts) { right(p); wrong.Apply(p) }
-		if process != nil && !startsServers(wrong.Clause) {
-			process = nil // nothing to be seen there that is not seen here, and it takes seconds
-		} else if process != nil {
-			process.Command = append(process.Command, "--fault", name)
-		}
-	}
+	return nil
+}
+
+func openReference(ctx context.Context, kind record.Setting, plans map[string]policy.Plan, wrong fault.Fault, process *target.Process) (*target.Target, func() error, error) {
 	// What is in flight when ctx ends is ended by the suite, not by the server.
 	lasting := context.WithoutCancel(ctx)
 	cfg := server.Config{
-		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: wire.ClockFrozen, Users: 2, Plans: plans,
+		Listen: "127.0.0.1:0", Metrics: "127.0.0.1:0", Plans: plans, Lasting: true,
 		Transport: server.Transport{H2C: true},
 		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix(proxiesOnLoopback)}},
-		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)), Alter: alter,
+		Logger:    slog.New(slog.DiscardHandler),
+		Alter: func(p *wiring.Parts) {
+			p.Bounds.Engine = embeddedEngineTime
+			if wrong.Apply != nil {
+				wrong.Apply(p)
+			}
+		},
+	}
+	switch kind {
+	case record.MovedClock:
+		cfg.Control, cfg.Clock, cfg.Users = "127.0.0.1:0", wire.ClockFrozen, 2
+	case record.RealClock:
+		cfg.Control, cfg.Clock, cfg.Users = "127.0.0.1:0", wire.ClockReal, 2
+	case record.PlainHTTP:
+		cfg.Clock, cfg.Users = wire.ClockReal, usersOfPlain
 	}
 	s, err := server.Open(lasting, cfg)
 	if err != nil {
@@ -104,22 +127,62 @@ func (f checkFlags) runSelfTest(ctx context.Context, w world) error {
 	if len(faults) == 0 {
 		return fmt.Errorf("--self-test: no fault breaks %s", strings.Join(f.clauses, ", "))
 	}
+	kind := record.Setting(f.on)
+	if !slices.Contains(record.Settings(), kind) {
+		return fmt.Errorf("--on: got %q; accepted: %s", f.on, kinds())
+	}
+	meets := conformance.ItsClause
+	if f.whole {
+		meets = conformance.EveryClause
+	}
 	counter := newCounter(w.stderr, "faults")
-	st, err := conformance.SelfTest(ctx, faults, embedded(w.executable), conformance.Options{Clauses: f.clauses, Progress: counter.show})
+	st, err := conformance.SelfTest(ctx, faults, embedded(w.executable, kind), meets, conformance.Options{Clauses: f.clauses, Progress: counter.show})
 	counter.clear()
 	if err != nil {
 		return checkError(err)
 	}
-	if f.asJSON {
-		err = printJSON(w.stdout, st)
-	} else {
-		err = render.SelfTest(w.stdout, st)
-	}
-	switch {
-	case err != nil || st.Result == record.ResultSuccess:
+	if err := f.reportSelfTest(st, w); err != nil {
 		return err
-	case st.Result == record.ResultPartial:
+	}
+	switch st.Result {
+	case record.ResultSuccess:
+		return nil
+	case record.ResultPartial:
 		return exitWith(exitCannotTell, nil)
 	}
 	return exitWith(exitFails, nil)
+}
+
+// kinds lists the kinds of target for people.
+func kinds() string {
+	var all []string
+	for _, k := range record.Settings() {
+		all = append(all, string(k))
+	}
+	return strings.Join(all, ", ")
+}
+
+// reportSelfTest prints a kill table and leaves its files.
+func (f checkFlags) reportSelfTest(st record.SelfTest, w world) error {
+	if f.out != "" {
+		var page, data bytes.Buffer
+		if err := errors.Join(render.SelfTestMarkdown(&page, st), printJSON(&data, st)); err != nil {
+			return err
+		}
+		for name, file := range map[string]bytes.Buffer{"selftest.json": data, "selftest.md": page} {
+			if err := os.WriteFile(filepath.Join(f.out, name), file.Bytes(), 0o644); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+		}
+	}
+	if f.asJSON {
+		return printJSON(w.stdout, st)
+	}
+	if err := render.SelfTest(w.stdout, st); err != nil {
+		return err
+	}
+	if f.out != "" {
+		fmt.Fprintf(w.stdout, "report: %s  %s\n", filepath.Join(f.out, "selftest.json"), filepath.Join(f.out, "selftest.md"))
+	}
+	return nil
 }

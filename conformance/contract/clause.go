@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Level says how binding a clause is.
@@ -32,7 +33,6 @@ const (
 	NeedHTTP2        Need = "http2"
 	NeedHoldAuth     Need = "hold-auth"
 	NeedFail         Need = "fail"
-	NeedEngine       Need = "engine"
 	NeedPolicy       Need = "policy"
 	NeedSchedule     Need = "schedule"
 	NeedHistory      Need = "history"
@@ -69,8 +69,7 @@ func Needs() []Meaning {
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
 		{NeedHTTP2, "HTTP/2, and a request that stays in flight there while its body is half sent"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},
-		{NeedFail, "an operation that the engine fails"},
-		{NeedEngine, "an engine that can be told to panic or to run into its timeout"},
+		{NeedFail, "an engine that can be told to fail, panic or run into its timeout"},
 		{NeedPolicy, "users whose plan, overrides and keys can be changed"},
 		{NeedSchedule, "a plan that can be scheduled, and a billing period that can be read and ended"},
 		{NeedHistory, "the history of a user's overrides"},
@@ -117,14 +116,17 @@ type Group struct {
 	Clauses []Clause
 }
 
-// Clauses lists every clause in the contract's order.
-func Clauses() []Clause {
+// Clauses lists every clause in the contract's order. The list is the caller's.
+func Clauses() []Clause { return slices.Clone(list()) }
+
+// list is every clause, made once: scenarios look clauses up all the time.
+var list = sync.OnceValue(func() []Clause {
 	var all []Clause
 	for _, g := range Groups() {
 		all = append(all, g.Clauses...)
 	}
 	return all
-}
+})
 
 // Groups lists every clause under its heading, both in the contract's order.
 func Groups() []Group {
@@ -141,7 +143,7 @@ func Groups() []Group {
 
 // FindClause returns the clause of an id; case matters.
 func FindClause(id string) (Clause, bool) {
-	for _, c := range Clauses() {
+	for _, c := range list() {
 		if c.ID == id {
 			return c, true
 		}

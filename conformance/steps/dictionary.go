@@ -141,6 +141,3 @@ func (s Sentence) Written() string {
 	}
 	return text
 }
-
-// Says reports whether a text is this sentence.
-func (s Sentence) Says(text string) bool { return s.compiled.MatchString(text) }

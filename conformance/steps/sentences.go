@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cucumber/godog"
 
@@ -87,15 +88,15 @@ func (s *Scenario) sentences() []sentence {
 	return all
 }
 
-// compiled is every pattern's regular expression: compiling them anew for each
-// scenario would take longer than most scenarios do.
-func compiled() map[string]*regexp.Regexp {
+// compiled is every pattern's regular expression, made once: compiling them anew
+// for each scenario would take longer than most scenarios do.
+var compiled = sync.OnceValue(func() map[string]*regexp.Regexp {
 	all := map[string]*regexp.Regexp{}
 	for _, x := range new(Scenario).sentences() {
 		all[x.pattern] = regexp.MustCompile(x.pattern)
 	}
 	return all
-}
+})
 
 // each does something for every user that the sentences speak of.
 func (s *Scenario) each(do func(u *subject) error) error {

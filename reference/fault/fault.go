@@ -50,7 +50,7 @@ func Tables() []Table {
 		{"Overrides", slices.Concat(overrideFaults(), boundaryFaults())},
 		{"Configuration failures", configurationFaults()},
 		{"Billing page", pageFaults()},
-		{"Start and restart", startFaults()},
+		{"Start and restart", slices.Concat(startFaults(), restartFaults())},
 		{"Metrics", meterFaults()},
 		{"Side effects", slices.Concat(sideEffectFaults(), capacityFaults())},
 	}

@@ -60,6 +60,7 @@ func open(t *testing.T, alter func(*wiring.Parts), known ...server.User) *site {
 
 		Transport: server.Transport{H2C: true},
 		Clock:     wire.ClockFrozen,
+		Lasting:   true,
 		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.9.0/24")}},
 		Alter: func(p *wiring.Parts) {
 			p.Bounds.Engine = engineTime

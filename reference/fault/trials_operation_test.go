@@ -115,6 +115,24 @@ func meterTrials() map[string]trial {
 	}
 }
 
+// restartTrials look at a user before and after the server has started anew.
+func restartTrials() map[string]trial {
+	kept := func(agree func(u *user), show func(u *user) string) func(*site) string {
+		return of("free", func(u *user) string {
+			agree(u)
+			before := show(u)
+			u.control(http.MethodPost, "/restart", nil, nil)
+			return before + ", " + show(u)
+		})
+	}
+	burst := func(u *user) string { return u.all(limit, valid) }
+	return map[string]trial{
+		"restart-forgets-plan":       {kept(func(u *user) { u.changesTo("plus") }, burst), "40, 40", "40, 10"},
+		"restart-forgets-overrides":  {kept(func(u *user) { u.overrides("burst", 33) }, burst), "33, 33", "33, 10"},
+		"restart-returns-operations": {kept(func(u *user) { u.spends(1) }, (*user).usage), "99 left, 1 used, 99 left, 1 used", "99 left, 1 used, 100 left, 1 used"},
+	}
+}
+
 // startTrial is a trial of a fault that shows when a server starts.
 type startTrial struct {
 	probe        func(*testing.T, fault.Fault) string

@@ -24,7 +24,7 @@ func trials() map[string]trial {
 	for _, some := range []map[string]trial{
 		scopeTrials(), accessTrials(), bucketTrials(), fieldTrials(), errorTrials(),
 		poolTrials(), concurrencyTrials(), permitTrials(), changeTrials(), sideEffectTrials(),
-		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(), pageTrials(), meterTrials(), attemptTrials(), clientTrials(),
+		scheduleTrials(), overrideTrials(), boundaryTrials(), configurationTrials(), capacityTrials(), pageTrials(), meterTrials(), attemptTrials(), clientTrials(), restartTrials(),
 	} {
 		maps.Copy(all, some)
 	}

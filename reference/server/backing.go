@@ -45,7 +45,7 @@ type backing struct {
 	log    httpapi.Log
 	spool  *apilog.Spool                                                        // nil: the log is no spool
 	known  func(ctx context.Context, id, plan string, keys []account.Key) error // adds a user of another process; nil: the database has its own
-	forget func()                                                               // drops what is held in memory of what is stored; nil: all is in memory
+	forget func()                                                               // drops what is held in memory of what is stored; nil: nothing outlives a restart
 	close  func(ctx context.Context) error                                      // after the last request
 }
 
@@ -54,6 +54,9 @@ type backing struct {
 func openMemory(cfg Config, c clock.Clock, plans map[string]policy.Plan) (backing, error) {
 	users := memory.New(plans, c)
 	b := backing{store: users, known: users.AddUser, log: apilog.Discard{}, close: func(context.Context) error { return nil }}
+	if cfg.Lasting {
+		b.forget = func() {}
+	}
 	if cfg.APILog != "" {
 		f, err := apilog.OpenFile(cfg.APILog)
 		if err != nil {

@@ -50,6 +50,7 @@ type Config struct {
 	Known       []User                 // to start with beside them, with names and keys from another process; not with Database
 	Plans       map[string]policy.Plan // nil: [DefaultPlans]
 	Database    *Database              // nil: everything is kept in memory
+	Lasting     bool                   // what is kept in memory outlives a restart that the control protocol asks for, as a database does
 	APILog      string                 // file that log entries are appended to; empty: none. Not with Database
 
 	Transport Transport // how connections are taken and let go

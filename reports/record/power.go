@@ -29,9 +29,9 @@ type Setting string
 // The settings. What is seen on one need not be seen on another: a clock that
 // stands still makes every level exact.
 const (
-	MovedClock Setting = "moved clock" // control, and a clock that only the suite moves
-	RealClock  Setting = "real clock"  // control, and nobody moves the clock
-	PlainHTTP  Setting = "plain HTTP"  // no control: keys from a file, of whose past nothing is known
+	MovedClock Setting = "moved-clock" // control, and a clock that only the suite moves
+	RealClock  Setting = "real-clock"  // control, and nobody moves the clock
+	PlainHTTP  Setting = "plain-http"  // no control: keys from a file, of whose past nothing is known
 )
 
 // Settings lists all of them, the one that shows most first.

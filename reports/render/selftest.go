@@ -1,8 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/record"
@@ -18,14 +21,23 @@ func SelfTest(w io.Writer, st record.SelfTest) error {
 	}
 	for _, f := range st.Faults {
 		m, by := "✗", "not caught"
-		if f.Caught {
+		switch {
+		case f.Fragile:
+			m, by = "⚠", caughtBy(f)
+		case f.Caught:
 			m, by = "✓", caughtBy(f)
-		} else if f.Reason != "" {
+		case f.Reason != "":
 			by += ": " + f.Reason
 		}
 		fmt.Fprintf(&b, "  %s %-*s  %-9s  %s\n", m, width, f.Name, f.Clause, by)
 	}
-	fmt.Fprintf(&b, "\n%d of %d faults caught by the clause they break          %s\n", st.Caught, len(st.Faults), tookText(st.DurationMS))
+	fmt.Fprintf(&b, "\n%-58s  %s\n", fmt.Sprintf("%d of %d faults caught by the clause they break", st.Caught, len(st.Faults)), tookText(st.DurationMS))
+	if st.Fragile > 0 {
+		fmt.Fprintf(&b, "⚠ %d of them by one scenario alone\n", st.Fragile)
+	}
+	if needs := needed(st); needs != "" {
+		fmt.Fprintf(&b, "they need: %s\n", needs)
+	}
 	if st.Aborted != "" {
 		fmt.Fprintf(&b, "ended early: %s\n", st.Aborted)
 	}
@@ -37,6 +49,31 @@ func SelfTest(w io.Writer, st record.SelfTest) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shownNeeds is how many needs are named: the rest is one sum.
+const shownNeeds = 8
+
+// needed says how many of the faults need what of a target, the most first.
+func needed(st record.SelfTest) string {
+	count := map[string]int{}
+	for _, f := range st.Faults {
+		if f.Caught {
+			count[cmp.Or(strings.Join(f.Needs, " and "), "http")]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
+	rest := 0
+	for i, n := range all {
+		all[i] = fmt.Sprintf("%s %d", n, count[n])
+		if i >= shownNeeds {
+			rest += count[n]
+		}
+	}
+	if rest > 0 {
+		all = append(all[:shownNeeds], fmt.Sprintf("others %d", rest))
+	}
+	return strings.Join(all, ", ")
 }
 
 // caughtBy names the first scenario that is about the fault's clause, and how
