@@ -82,8 +82,9 @@ func (q *queries) do(ctx context.Context, x call, answer any) error {
 		return readAll(within, tx, "can.sql.request", *q.file.Request, x.in["request"], answer.(*control.Audit))
 	})
 	var refusal *ControlError
+	var told sayError
 	switch {
-	case err == nil, ctx.Err() != nil, errors.Is(err, ErrUntrue), errors.As(err, &refusal):
+	case err == nil, ctx.Err() != nil, errors.Is(err, ErrUntrue), errors.As(err, &refusal), errors.As(err, &told):
 		return err
 	}
 	return asked("can.sql", err)
@@ -210,8 +211,13 @@ func asked(key string, err error) error {
 	if pe := (*pgconn.PgError)(nil); errors.As(err, &pe) && !slices.Contains([]string{"08", "53", "57"}, pe.Code[:2]) {
 		return fmt.Errorf("%w: %s: %s", ErrUntrue, key, pe.Message)
 	}
-	return fmt.Errorf("%s: %s", key, told(err))
+	return sayError(key + ": " + told(err))
 }
+
+// sayError is an error in words of our own, whose cause may show too much.
+type sayError string
+
+func (e sayError) Error() string { return string(e) }
 
 // wrongValue is a value that is none of the kind that a column has.
 func wrongValue(key string, err error) error {
