@@ -118,7 +118,7 @@ func (s *Scenario) full(ctx context.Context) error {
 			return err
 		}
 		if !capRejected(e) {
-			return s.aboveTheCap(s.clause.ID, e, int64(len(s.user().held)))
+			return s.aboveTheCap(ctx, s.clause.ID, e, int64(len(s.user().held)))
 		}
 		if err := pause(ctx, d); err != nil {
 			return err

@@ -114,6 +114,9 @@ func (s *Scenario) ownsRefill() bool {
 // begin says that what is found from here on is what the scenario is about, the
 // first time it is called.
 func (s *Scenario) begin() {
+	for _, u := range s.they {
+		u.emptied = false
+	}
 	if !s.begun {
 		s.mark, s.begun = len(s.found), true
 	}

@@ -201,18 +201,20 @@ func (s *Scenario) timeOutStubbornly(ctx context.Context) error {
 func (s *Scenario) sendLarge(ctx context.Context) error {
 	r := s.Valid()
 	r.Body = append(r.Body, bytes.Repeat([]byte(" "), 768<<10)...) // below what proxies take by default
-	return s.sends(func() ([]exchange, error) {
-		u := s.user()
+	u := s.user()
+	ask := func() (exchange, error) {
 		first := exchange{Exchange: s.Send(ctx, u.User, r), who: u}
 		if first.Err == nil || errors.Is(first.Err, target.ErrBudget) || ctx.Err() != nil {
-			e, err := s.take(first)
-			return []exchange{e}, err
+			return s.take(first)
 		}
 		second := exchange{Exchange: s.Send(ctx, u.User, r), who: u}
 		if second.Err != nil && ctx.Err() == nil && second.Status == 0 {
-			return nil, s.broken(second, "answer", "429, while the body is sent", "none: the connection was torn")
+			return second, s.broken(second, "answer", "429, while the body is sent", "none: the connection was torn")
 		}
-		e, err := s.take(second)
+		return s.take(second)
+	}
+	return s.sends(func() ([]exchange, error) {
+		e, err := s.whileEmpty(ctx, u, ask)
 		return []exchange{e}, err
 	})
 }

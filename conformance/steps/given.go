@@ -46,9 +46,32 @@ func (s *Scenario) aUserOn(ctx context.Context, plan string) error {
 
 // rest is ensure for a user from whom nothing was asked in this scenario.
 func (s *Scenario) rest(ctx context.Context, u *subject, n int64) error {
+	if err := s.readier(ctx, u, n); err != nil {
+		return err
+	}
 	err := s.ensure(ctx, u, n)
 	u.rested = true
 	return err
+}
+
+// readier looks for another user of the plan where u would have to be waited for:
+// what others have spent, and when, shows only once one has asked.
+func (s *Scenario) readier(ctx context.Context, u *subject, n int64) error {
+	for range 3 {
+		asked, err := s.learn(ctx, u, n)
+		if err != nil || !asked || s.ReadyIn(u.User, n) < tellable+s.tokenTime(u) {
+			return err
+		}
+		other, err := s.Lease(ctx, u.Plan, u.Keys())
+		if err != nil {
+			return nil // nobody else: u it is
+		}
+		u.User, other = other, u.User
+		if err := s.Return(ctx, other); err != nil {
+			return asSetup(err)
+		}
+	}
+	return nil
 }
 
 // few is how many tokens most scenarios need besides those for a full cap.
@@ -87,7 +110,7 @@ func (s *Scenario) anEmptiedUser(ctx context.Context, plan string, keys int) err
 	return s.sends(func() (got []exchange, err error) {
 		err = s.each(func(u *subject) error {
 			more, err := s.empty(ctx, u)
-			got = append(got, more...)
+			got, u.emptied = append(got, more...), true
 			return err
 		})
 		return got, err

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
@@ -193,12 +195,16 @@ func marked() []byte { return []byte(`{"note":"` + bodyMark + rand.Text() + `"}`
 // until a decision that the bucket cannot explain.
 func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]exchange, error) {
 	var got []exchange
+	late := 0 // answers in a row in which a token had the time to come back
 	for range 3*u.Bucket.Allowance().Burst + 30 {
 		e, err := s.send(ctx, u, r)
 		if err != nil {
 			return got, err
 		}
 		got = append(got, e)
+		if late++; took(e) < s.tokenTime(u) || s.Movable() {
+			late = 0
+		}
 		switch {
 		case unresolved(e) && s.begun: // what the scenario changed has left the user without limits
 			return got, s.broken(e, "status", "an answer that tells of the bucket", statusAndCode(e))
@@ -206,6 +212,8 @@ func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]e
 			return got, fmt.Errorf("%w: %s", ErrInconclusive, statusAndCode(e))
 		case rateRejected(e) || e.decidedWrongly():
 			return got, nil
+		case late == hopeless:
+			return got, s.tooFast(u, e)
 		}
 	}
 	return got, fmt.Errorf("%w: none of %d requests one after the other was rejected for the rate", ErrInconclusive, len(got))
@@ -233,20 +241,64 @@ func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
 	return got, nil
 }
 
-// atEmpty sends r to a bucket that was just emptied. Where a token came back in
-// between, which takes a slow network or a fast plan, it empties it again.
+// hopeless is how many answers in a row may each take as long as a token before
+// a bucket is given up on that does not empty.
+const hopeless = 10
+
+// atEmpty sends r to a bucket that was just emptied.
 func (s *Scenario) atEmpty(ctx context.Context, u *subject, r target.Request) (exchange, error) {
-	for range 3 {
-		e, err := s.send(ctx, u, r)
-		if err != nil || rateRejected(e) || e.decidedWrongly() {
+	return s.emptyAgain(ctx, u, func() (exchange, error) { return s.send(ctx, u, r) })
+}
+
+// emptyAgain asks a bucket that was just emptied. Where a token came back in
+// between, which takes a slow network, a busy machine or a fast plan, it empties
+// it again, and asks again.
+func (s *Scenario) emptyAgain(ctx context.Context, u *subject, ask func() (exchange, error)) (exchange, error) {
+	for tries := 0; ; tries++ {
+		e, err := ask()
+		switch {
+		case err != nil || rateRejected(e) || untouched(e) || e.decidedWrongly():
+			return e, err
+		case tries == 5 || took(e) >= s.tokenTime(u) && tries == 2:
+			return e, s.tooFast(u, e)
+		}
+		got, err := s.drain(ctx, u, s.Valid())
+		if err != nil {
 			return e, err
 		}
-		if _, err := s.drain(ctx, u, s.Valid()); err != nil {
+		if err := s.lower(ctx, u, got[len(got)-1]); err != nil {
 			return e, err
 		}
 	}
-	return exchange{}, fmt.Errorf("%w: tokens come back faster than an empty bucket can be asked", ErrInconclusive)
 }
+
+// lower takes one more token where the next one will be back by the time that
+// another request gets there.
+func (s *Scenario) lower(ctx context.Context, u *subject, last exchange) (err error) {
+	for range 3 {
+		if _, hi := u.Bucket.LevelAt(last.Span.To + last.Span.To - last.Span.From); hi < oracle.Token {
+			return nil
+		}
+		if last, err = s.send(ctx, u, s.Valid()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tooFast says that tokens come back faster than the bucket can be asked.
+func (s *Scenario) tooFast(u *subject, e exchange) error {
+	return fmt.Errorf("%w: %s: one comes back every %s, and an answer took %s", ErrInconclusive, known(u),
+		s.tokenTime(u).Round(time.Millisecond), took(e).Round(time.Millisecond))
+}
+
+// known says how exactly the level of u's bucket is known.
+func known(u *subject) string {
+	return fmt.Sprintf("the bucket's level is known to %.1f tokens", float64(u.Bucket.Width())/float64(oracle.Token))
+}
+
+// took is how long the answer may have taken, by the target's time.
+func took(e exchange) time.Duration { return microseconds(e.Span.To - e.Span.From) }
 
 func asSetup(err error) error {
 	if err == nil {

@@ -79,9 +79,10 @@ type Scenario struct {
 // subject is a leased user.
 type subject struct {
 	*target.User
-	held   []*target.Held
-	served bool // a request of theirs got past bucket and cap
-	rested bool // not asked yet, and as full as the scenario wants if tokens come back as they should
+	held    []*target.Held
+	served  bool // a request of theirs got past bucket and cap
+	emptied bool // and is to stay so until the scenario lets time go by or changes something
+	rested  bool // not asked yet, and as full as the scenario wants if tokens come back as they should
 }
 
 // exchange is a request, its answer, and whose it was.

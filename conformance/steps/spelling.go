@@ -52,8 +52,10 @@ func (s *Scenario) spell(ctx context.Context) error {
 func (s *Scenario) spelled(ctx context.Context, path string) (exchange, error) {
 	u, r := s.user(), s.Valid()
 	r.Path = path
-	for range 3 {
+	var last exchange
+	for range 5 {
 		e, err := s.sendApart(ctx, u, r)
+		last = e
 		if err != nil {
 			return e, err
 		}
@@ -64,7 +66,7 @@ func (s *Scenario) spelled(ctx context.Context, path string) (exchange, error) {
 			return e, err
 		}
 	}
-	return exchange{}, fmt.Errorf("%w: tokens come back faster than an empty bucket can be asked", ErrInconclusive)
+	return exchange{}, s.tooFast(u, last)
 }
 
 func (s *Scenario) noneGotThrough() error {

@@ -175,7 +175,7 @@ func (s *Scenario) spentWhatIsDue(ctx context.Context) error {
 	if s.other != nil && !slices.ContainsFunc(s.of(s.other), rateRejected) {
 		return fmt.Errorf("%w: user %s spent and spent and was never rejected for the rate", ErrInconclusive, s.other.ID)
 	}
-	wide := u.Bucket.Width() >= oracle.Token
+	wide, before := u.Bucket.Width() >= oracle.Token, known(u)
 	e, err := s.send(ctx, u, s.Valid())
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s *Scenario) spentWhatIsDue(ctx context.Context) error {
 	case e.Answer.Remaining.State != contract.Good:
 		return fmt.Errorf("%w: no %s that can be read tells what was spent", ErrInconclusive, contract.HeaderRemaining)
 	case wide:
-		return fmt.Errorf("%w: too little is known of the bucket to tell a token more from a token less", ErrInconclusive)
+		return fmt.Errorf("%w: %s, too little to tell a token more from a token less", ErrInconclusive, before)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (s *Scenario) isRateRejection(e exchange) error {
 	case rateRejected(e):
 		return s.verdict()
 	case !e.decidedWrongly():
-		return fmt.Errorf("%w: a token may have come back meanwhile: %s", ErrInconclusive, statusAndCode(e))
+		return fmt.Errorf("%w: %s, and a token may have come back meanwhile: %s", ErrInconclusive, known(s.user()), statusAndCode(e))
 	}
 	return s.broken(e, "status", "429 RATE_LIMIT_EXCEEDED", statusAndCode(e))
 }

@@ -29,6 +29,9 @@ func (s *Scenario) Wait(ctx context.Context, d time.Duration) error {
 
 // pass lets the target's time go by.
 func (s *Scenario) pass(ctx context.Context, d time.Duration, w Wait) error {
+	for _, u := range s.they {
+		u.emptied = false
+	}
 	if s.Movable() {
 		return s.Target.Wait(ctx, d)
 	}
@@ -60,17 +63,23 @@ func (s *Scenario) tell(w Wait) {
 
 // ensure makes sure of n tokens, or of the whole burst if that is less.
 func (s *Scenario) ensure(ctx context.Context, u *subject, n int64) error {
-	asked, err := s.Learn(ctx, u.User, n)
-	if asked.Method != "" {
-		if _, err := s.take(exchange{Exchange: asked, who: u}); err != nil {
-			return err
-		}
-	}
+	_, err := s.learn(ctx, u, n)
 	for d := s.ReadyIn(u.User, n); err == nil && d > 0; d = s.ReadyIn(u.User, n) {
 		a := u.Bucket.Allowance()
-		err = s.pass(ctx, d, Wait{User: u.ID, What: fmt.Sprintf("%d tokens of plan %s, which gives %d a minute", min(n, a.Burst), u.Plan, a.RequestsPerMinute)})
+		err = asInconclusive(s.pass(ctx, d, Wait{User: u.ID, What: fmt.Sprintf("%d tokens of plan %s, which gives %d a minute", min(n, a.Burst), u.Plan, a.RequestsPerMinute)}))
 	}
-	return asInconclusive(err)
+	return err
+}
+
+// learn asks for the level of u's bucket if that is what keeps n tokens from
+// being certain; false: there was no need.
+func (s *Scenario) learn(ctx context.Context, u *subject, n int64) (asked bool, err error) {
+	e, err := s.Learn(ctx, u.User, n)
+	if e.Method == "" {
+		return false, asInconclusive(err)
+	}
+	_, err = s.take(exchange{Exchange: e, who: u})
+	return true, err
 }
 
 // ReadyFor waits until so many attempts from an address, or its whole burst if

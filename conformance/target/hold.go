@@ -212,6 +212,17 @@ func (h *Held) answered() bool {
 	}
 }
 
+// Over reports whether the request was answered though it was to stay in flight.
+func (h *Held) Over() bool {
+	select {
+	case a := <-h.result:
+		h.result <- a
+		return true
+	default:
+		return h.ended
+	}
+}
+
 // seeContinue waits for the witness of a stalled upload, and then stalls it.
 func (h *Held) seeContinue(ctx context.Context) {
 	if h.conn == nil {

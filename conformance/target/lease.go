@@ -39,8 +39,8 @@ func (u *User) Used() bool { return !u.fresh }
 func (u *User) Secret(key int) Secret { return u.keys[key] }
 
 // Lease lends out a user on a plan with at least so many keys: a fresh one where
-// the target can make users, whose bucket is known to be full, else the one of
-// the keys file whose bucket is known to be fullest. Its error wraps [ErrNoUser]
+// the target can make users, whose bucket is known to be full, else one of the
+// keys file: one whose bucket is known to be full, or may be, before the fullest. Its error wraps [ErrNoUser]
 // and says what is missing.
 func (t *Target) Lease(ctx context.Context, plan string, keys int) (*User, error) {
 	a, ok := t.Allowance(plan)
@@ -102,12 +102,18 @@ func (t *Target) borrow(plan string, keys int) *User {
 	if len(free) == 0 {
 		return nil
 	}
+	// First those that are full, then those of whom nothing is known, which may be,
+	// then the fullest.
 	now := t.time.atLeast()
-	fullest := slices.MaxFunc(free, func(a, b *User) int {
-		la, _ := a.Bucket.LevelAt(now)
-		lb, _ := b.Bucket.LevelAt(now)
-		return cmp.Compare(la, lb)
-	})
+	promise := func(u *User) int64 {
+		lo, hi := u.Bucket.LevelAt(now)
+		full := u.Bucket.Allowance().Burst * oracle.Token
+		if lo < full && lo == 0 && hi == full {
+			return full - 1
+		}
+		return lo
+	}
+	fullest := slices.MaxFunc(free, func(a, b *User) int { return cmp.Compare(promise(a), promise(b)) })
 	fullest.leased = true
 	fullest.Bucket.Alone() // whoever had it before has let go of everything
 	return fullest
