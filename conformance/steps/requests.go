@@ -5,13 +5,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
-	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
@@ -218,87 +215,6 @@ func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]e
 	}
 	return got, fmt.Errorf("%w: none of %d requests one after the other was rejected for the rate", ErrInconclusive, len(got))
 }
-
-// empty is drain for a scenario that cannot go on with a bucket that never
-// empties. One that never let anybody in was not emptied either.
-func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
-	got, err := s.drain(ctx, u, s.Valid())
-	if err == nil && !slices.ContainsFunc(got, paid) && !got[len(got)-1].decidedWrongly() {
-		if err := s.ensure(ctx, u, 1); err != nil {
-			return got, err
-		}
-		got, err = s.drain(ctx, u, s.Valid())
-	}
-	if err != nil {
-		return got, err
-	}
-	switch last := got[len(got)-1]; {
-	case !rateRejected(last) || last.decidedWrongly():
-		return got, fmt.Errorf("%w: the bucket did not empty: the last answer was %s", ErrBroken, statusAndCode(last))
-	case !slices.ContainsFunc(got, paid):
-		return got, fmt.Errorf("%w: the bucket lets nobody in", ErrInconclusive)
-	}
-	return got, nil
-}
-
-// hopeless is how many answers in a row may each take as long as a token before
-// a bucket is given up on that does not empty.
-const hopeless = 10
-
-// atEmpty sends r to a bucket that was just emptied.
-func (s *Scenario) atEmpty(ctx context.Context, u *subject, r target.Request) (exchange, error) {
-	return s.emptyAgain(ctx, u, func() (exchange, error) { return s.send(ctx, u, r) })
-}
-
-// emptyAgain asks a bucket that was just emptied. Where a token came back in
-// between, which takes a slow network, a busy machine or a fast plan, it empties
-// it again, and asks again.
-func (s *Scenario) emptyAgain(ctx context.Context, u *subject, ask func() (exchange, error)) (exchange, error) {
-	for tries := 0; ; tries++ {
-		e, err := ask()
-		switch {
-		case err != nil || rateRejected(e) || untouched(e) || e.decidedWrongly():
-			return e, err
-		case tries == 5 || took(e) >= s.tokenTime(u) && tries == 2:
-			return e, s.tooFast(u, e)
-		}
-		got, err := s.drain(ctx, u, s.Valid())
-		if err != nil {
-			return e, err
-		}
-		if err := s.lower(ctx, u, got[len(got)-1]); err != nil {
-			return e, err
-		}
-	}
-}
-
-// lower takes one more token where the next one will be back by the time that
-// another request gets there.
-func (s *Scenario) lower(ctx context.Context, u *subject, last exchange) (err error) {
-	for range 3 {
-		if _, hi := u.Bucket.LevelAt(last.Span.To + last.Span.To - last.Span.From); hi < oracle.Token {
-			return nil
-		}
-		if last, err = s.send(ctx, u, s.Valid()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tooFast says that tokens come back faster than the bucket can be asked.
-func (s *Scenario) tooFast(u *subject, e exchange) error {
-	return fmt.Errorf("%w: %s: one comes back every %s, and an answer took %s", ErrInconclusive, known(u),
-		s.tokenTime(u).Round(time.Millisecond), took(e).Round(time.Millisecond))
-}
-
-// known says how exactly the level of u's bucket is known.
-func known(u *subject) string {
-	return fmt.Sprintf("the bucket's level is known to %.1f tokens", float64(u.Bucket.Width())/float64(oracle.Token))
-}
-
-// took is how long the answer may have taken, by the target's time.
-func took(e exchange) time.Duration { return microseconds(e.Span.To - e.Span.From) }
 
 func asSetup(err error) error {
 	if err == nil {

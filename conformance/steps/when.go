@@ -92,15 +92,6 @@ func (s *Scenario) sendAll(ctx context.Context, rs ...target.Request) error {
 	})
 }
 
-// whileEmpty is emptyAgain for a user who is to ask with an empty bucket, if that
-// is what the Givens said and no time was to go by since.
-func (s *Scenario) whileEmpty(ctx context.Context, u *subject, ask func() (exchange, error)) (exchange, error) {
-	if !u.emptied {
-		return ask()
-	}
-	return s.emptyAgain(ctx, u, ask)
-}
-
 func (s *Scenario) valid(key int) target.Request {
 	r := s.Valid()
 	r.Key = key
@@ -150,42 +141,6 @@ func (s *Scenario) sendOwnIDs(ctx context.Context) error {
 	}
 	r.Header.Set(s.Wording().Name(contract.HeaderRequestID), ownID)
 	return s.sendAll(ctx, r, r)
-}
-
-// sendAtEmpty sends a request to a bucket whose last tokens are in flight. A
-// token that came back meanwhile is a reason to ask again.
-func (s *Scenario) sendAtEmpty(ctx context.Context) error {
-	return s.sends(func() ([]exchange, error) {
-		var e exchange
-		var err error
-		for range 6 {
-			e, err = s.send(ctx, s.user(), s.Valid())
-			if err != nil || rateRejected(e) || e.decidedWrongly() {
-				return []exchange{e}, err
-			}
-		}
-		return nil, s.tooFast(s.user(), e)
-	})
-}
-
-// sendHalf sends half a body and expects a final answer all the same.
-func (s *Scenario) sendHalf(ctx context.Context) error {
-	return s.sends(func() ([]exchange, error) {
-		u := s.user()
-		e, err := s.whileEmpty(ctx, u, func() (exchange, error) {
-			e, held, err := s.hold(ctx, u, s.Valid(), target.PlaceUpload)
-			if !held {
-				return e, err
-			}
-			h := u.held[len(u.held)-1]
-			u.held = u.held[:len(u.held)-1]
-			if len(h.Findings()) > 0 {
-				return e, s.broken(e, "status", "429, without waiting for the body", "100 Continue")
-			}
-			return s.take(exchange{Exchange: h.Finish(ctx), who: u}) // a token was back
-		})
-		return []exchange{e}, err
-	})
 }
 
 // sendAtOnce sends a third more requests at once than the burst.
@@ -296,34 +251,6 @@ func (s *Scenario) askOutside(ctx context.Context) error {
 			}
 		}
 		return got, nil
-	})
-}
-
-// hammer sends requests to an empty bucket until n in a row are rejected. Where a
-// token came back in between, what the rejections before it said is of a token
-// that is spent: then it begins anew.
-func (s *Scenario) hammer(ctx context.Context, n int64) error {
-	return s.sends(func() (got []exchange, err error) {
-		for range 3 {
-			got = nil
-			for int64(len(got)) < n {
-				e, err := s.send(ctx, s.user(), s.Valid())
-				if err != nil {
-					return got, err
-				}
-				if !rateRejected(e) && !e.decidedWrongly() {
-					break
-				}
-				got = append(got, e)
-			}
-			if int64(len(got)) == n {
-				return got, nil
-			}
-			if _, err := s.drain(ctx, s.user(), s.Valid()); err != nil {
-				return got, err
-			}
-		}
-		return got, fmt.Errorf("%w: tokens come back faster than an empty bucket can be asked", ErrInconclusive)
 	})
 }
 
