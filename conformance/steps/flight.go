@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -28,8 +29,32 @@ func (s *Scenario) flights() []sentence {
 }
 
 // startAtOnce starts as many requests as the cap, and some more, at one moment.
+// Where fewer than the cap got in, a permit of an earlier request may just not
+// have been back yet: it lets go and starts anew, twice.
 func (s *Scenario) startAtOnce(ctx context.Context, more int64) error {
 	u := s.user()
+	for _, look := range s.patience()[2:] {
+		if err := s.startTogether(ctx, u, more); err != nil || int64(len(u.held)) >= u.Bucket.Allowance().Concurrency || !all(s.got, capRejected) {
+			return err
+		}
+		if err := s.release(ctx, u); err != nil {
+			return err
+		}
+		if err := pause(ctx, look); err != nil {
+			return noAnswer(err)
+		}
+		if err := s.ensure(ctx, u, u.Bucket.Allowance().Concurrency+more); err != nil {
+			return err
+		}
+	}
+	return s.startTogether(ctx, u, more)
+}
+
+func all(got []exchange, is func(exchange) bool) bool {
+	return !slices.ContainsFunc(got, func(e exchange) bool { return !is(e) })
+}
+
+func (s *Scenario) startTogether(ctx context.Context, u *subject, more int64) error {
 	rs := make([]target.Request, u.Bucket.Allowance().Concurrency+more)
 	for i := range rs {
 		rs[i] = s.Valid()
