@@ -11,6 +11,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
+	"github.com/invoicespec/brimline/conformance/steps"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
@@ -77,7 +78,7 @@ func (p Plan) Reached() []string {
 // selection, or where nothing at all can be run.
 func NewPlan(reach Reach, features fs.FS, clauses []string) (Plan, error) {
 	for _, id := range clauses {
-		if _, ok := contract.FindClause(id); !ok {
+		if _, ok := find(Clauses(features), id); !ok {
 			return Plan{}, fmt.Errorf("%w: there is no clause %q; \"brimline check --list\" shows them all", ErrSelection, id)
 		}
 	}
@@ -186,20 +187,28 @@ func scenarios(features fs.FS) ([]Planned, error) {
 	if err != nil || len(paths) == 0 {
 		return nil, fmt.Errorf("%w: there are no features", ErrSelection)
 	}
+	own := ownOf(features)
+	if own != nil {
+		paths = append(paths, own.paths()...)
+	}
 	suite := godog.TestSuite{Options: &godog.Options{FS: features, Paths: paths}}
 	parsed, err := suite.RetrieveFeatures()
 	if err != nil {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
 	var all []Planned
+	dictionary, clauses := steps.NewDictionary(), Clauses(features)
 	for _, f := range parsed {
 		for _, p := range f.Pickles {
 			s := Planned{Name: p.Name, At: at(p), Needs: []contract.Need{}}
 			for _, st := range p.Steps {
 				s.Steps = append(s.Steps, st.Text)
 			}
-			if err := s.readTags(p); err != nil {
+			if err := s.readTags(p, clauses); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.At, err)
+			}
+			if own != nil && own.files[p.Uri] != nil {
+				s.impliedBy(dictionary, p)
 			}
 			if len(p.AstNodeIds) == 2 { // the row of an outline
 				for _, e := range f.FindScenario(p.AstNodeIds[0]).Examples {
@@ -236,7 +245,7 @@ func (s *Planned) readRow(cell string, own bool) {
 
 // readTags takes in the tags of the scenario, its rule and its examples. The
 // rule's own clause comes first.
-func (s *Planned) readTags(p *godog.Scenario) error {
+func (s *Planned) readTags(p *godog.Scenario, clauses []contract.Clause) error {
 	var levels []contract.Level
 	for _, tag := range p.Tags {
 		name := strings.TrimPrefix(tag.Name, "@")
@@ -252,7 +261,7 @@ func (s *Planned) readTags(p *godog.Scenario) error {
 			levels = append(levels, l)
 			continue
 		}
-		if _, ok := contract.FindClause(name); !ok {
+		if _, ok := find(clauses, name); !ok {
 			return fmt.Errorf("unknown tag %s: a clause, a level or @needs-… is wanted", tag.Name)
 		}
 		s.Clauses = append(s.Clauses, name)
@@ -260,11 +269,18 @@ func (s *Planned) readTags(p *godog.Scenario) error {
 	if len(s.Clauses) == 0 {
 		return errors.New("no clause is tagged")
 	}
-	if c, _ := contract.FindClause(s.Clauses[0]); len(levels) != 1 || levels[0] != c.Level {
+	if c, _ := find(clauses, s.Clauses[0]); len(levels) != 1 || levels[0] != c.Level {
 		return fmt.Errorf("tagged with levels %v: %s is %s", levels, c.ID, c.Level)
 	}
 	return nil
 }
 
-// at is where a scenario stands, an outline's row by its own line.
-func at(p *godog.Scenario) string { return fmt.Sprintf("features/%s:%d", p.Uri, p.Location.Line) }
+// at is where a scenario stands, an outline's row by its own line. Own features
+// are below a folder of theirs.
+func at(p *godog.Scenario) string {
+	where := fmt.Sprintf("%s:%d", p.Uri, p.Location.Line)
+	if strings.Contains(p.Uri, "/") {
+		return where
+	}
+	return "features/" + where
+}

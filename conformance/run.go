@@ -32,7 +32,7 @@ type Options struct {
 	Workers  int           // scenarios at a time on a clock that nobody moves; 0: 8
 	Deadline time.Duration // of one scenario, by the wall clock, its wait for users included; 0: 15 minutes
 	Progress func(Event)   // called after each scenario, one call at a time; nil: nobody
-	Features fs.FS         // nil: the contract's own
+	Features fs.FS         // nil: the contract's; [ReadOwn] adds somebody's own
 	Budget   time.Duration // run what fits, most telling first; 0: everything
 	Rehearse OpenRehearsal // where to find out what fits; nil: what is over the budget is found out by the clock
 	Notice   func(string)  // called before the first request with what will be left out, and why; nil: nobody
@@ -90,7 +90,7 @@ func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, 
 		Aborted:    r.aborted(),
 		WaitedMS:   r.waited().Milliseconds(),
 		Selected:   o.Clauses,
-		Clauses:    judge(contract.Clauses(), r.results(), o.Strict),
+		Clauses:    judge(Clauses(o.Features), r.results(), o.Strict),
 	}
 	c.Power = power(kills(), c, r.results())
 	return c.Summed(), nil

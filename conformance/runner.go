@@ -13,7 +13,6 @@ import (
 
 	"github.com/cucumber/godog"
 
-	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/steps"
 	"github.com/invoicespec/brimline/conformance/target"
 )
@@ -128,7 +127,7 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		r.mu.Lock()
 		r.begun[s] = item.Name
 		r.mu.Unlock()
-		clause, _ := contract.FindClause(item.Clauses[0])
+		clause, _ := find(Clauses(r.options.Features), item.Clauses[0])
 		s.About(clause, item.rows)
 		ctx, cancel = context.WithTimeout(ctx, r.options.Deadline)
 		return ctx, nil

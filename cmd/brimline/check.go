@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/features"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -48,6 +50,8 @@ type checkFlags struct {
 	out            string
 	list, plan     bool
 	steps          bool
+	own            string
+	features       fs.FS // the contract's, and those of own
 	selfTest       bool
 	whole          bool
 	on             string
@@ -74,7 +78,7 @@ func checkVerb(w world) *cobra.Command {
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"}} {
+			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "features"}, {"self-test", "features"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"}} {
 				if err := exclusive(c, pair...); err != nil {
 					return err
 				}
@@ -86,6 +90,7 @@ func checkVerb(w world) *cobra.Command {
 	flags.StringVar(&f.target, "target", "", "judge the deployment that `FILE` describes (default: the reference inside this program)")
 	flags.StringSliceVar(&f.clauses, "clauses", nil, "only these clauses, by `ID` with commas between")
 	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
+	flags.StringVar(&f.own, "features", "", "judge by the features in `DIR` as well, with the clauses that clauses.yaml there declares")
 	flags.BoolVar(&f.steps, "steps", false, "list the sentences that features may use, and stop")
 	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
 	flags.DurationVar(&f.budget, "budget", 0, "run what fits into `TIME`, such as 3m, most telling first")
@@ -103,8 +108,16 @@ func checkVerb(w world) *cobra.Command {
 }
 
 func check(ctx context.Context, f checkFlags, w world) error {
+	f.features = features.FS
+	if f.own != "" {
+		own, err := conformance.ReadOwn(f.own)
+		if err != nil {
+			return fmt.Errorf("--features: %w", err)
+		}
+		f.features = own
+	}
 	for _, id := range f.clauses {
-		if _, ok := contract.FindClause(id); !ok {
+		if !f.known(id) {
 			return fmt.Errorf("--clauses: there is no clause %q; \"brimline check --list\" shows them all", id)
 		}
 	}
@@ -193,7 +206,7 @@ func printJSON(w io.Writer, v any) error {
 
 // showList prints the selected clauses, or all.
 func (f checkFlags) showList(w world) error {
-	clauses := slices.DeleteFunc(contract.Clauses(), func(c contract.Clause) bool {
+	clauses := slices.DeleteFunc(conformance.Clauses(f.features), func(c contract.Clause) bool {
 		return !f.selected(c.ID)
 	})
 	if f.asJSON {
@@ -245,6 +258,11 @@ func (c *counter) clear() {
 	if c.terminal {
 		fmt.Fprint(c.w, "\r\x1b[K")
 	}
+}
+
+// known reports whether there is such a clause.
+func (f checkFlags) known(id string) bool {
+	return slices.ContainsFunc(conformance.Clauses(f.features), func(c contract.Clause) bool { return c.ID == id })
 }
 
 // selected reports whether a clause is asked for.

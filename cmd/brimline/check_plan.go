@@ -11,7 +11,6 @@ import (
 
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/target"
-	"github.com/invoicespec/brimline/features"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reports/record"
@@ -20,7 +19,7 @@ import (
 // options are those of a run that is shown by c.
 func (f checkFlags) options(c *counter) conformance.Options {
 	o := conformance.Options{
-		Clauses: f.clauses, Strict: f.strict, Budget: f.budget,
+		Clauses: f.clauses, Features: f.features, Strict: f.strict, Budget: f.budget,
 		Rehearse: rehearsal, Progress: c.show, Waits: c.wait, Notice: c.line,
 	}
 	if f.quiet {
@@ -47,7 +46,7 @@ const manyOperations = 1_000_000_000
 
 // showPlan prints what would be run against t, and what that takes.
 func (f checkFlags) showPlan(ctx context.Context, t *target.Target, w world) error {
-	p, err := conformance.NewPlan(t, features.FS, f.clauses)
+	p, err := conformance.NewPlan(t, f.features, f.clauses)
 	if err != nil {
 		return err
 	}

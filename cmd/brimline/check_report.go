@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/render"
 )
@@ -22,10 +21,7 @@ type beside struct {
 // readBeside reads what a result will be held against, before anything is sent.
 func (f checkFlags) readBeside() (b beside, err error) {
 	if f.knownFailing != "" {
-		b.known, err = record.ReadKnownFailing(f.knownFailing, func(id string) bool {
-			_, ok := contract.FindClause(id)
-			return ok
-		})
+		b.known, err = record.ReadKnownFailing(f.knownFailing, f.known)
 		if err != nil {
 			return b, fmt.Errorf("--known-failing: %w", err)
 		}
@@ -70,7 +66,7 @@ func checkCode(c record.Conformance) int {
 func (f checkFlags) command() string {
 	words := []string{"brimline", "check"}
 	for _, flag := range []struct{ name, value string }{
-		{"target", f.target}, {"clauses", strings.Join(f.clauses, ",")}, {"known-failing", f.knownFailing},
+		{"target", f.target}, {"clauses", strings.Join(f.clauses, ",")}, {"features", f.own}, {"known-failing", f.knownFailing},
 	} {
 		if flag.value != "" {
 			words = append(words, "--"+flag.name, quoted(flag.value))

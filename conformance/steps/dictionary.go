@@ -141,3 +141,6 @@ func (s Sentence) Written() string {
 	}
 	return text
 }
+
+// Says reports whether a text is this sentence.
+func (s Sentence) Says(text string) bool { return s.compiled.MatchString(text) }

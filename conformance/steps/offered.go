@@ -15,7 +15,7 @@ const Offered = "for features of your own"
 
 func (s *Scenario) offered() []sentence {
 	return []sentence{
-		{when, `^they send (\d+) valid requests$`, "one after the other, 1000 at most", nil, s.sendNumber},
+		{when, `^they send (\d+) valid requests?$`, "one after the other, 1000 at most", nil, s.sendNumber},
 		{then, `^none of them was rejected$`, "neither for the rate nor for the cap", nil, s.noneRejected},
 		{then, `^each answer has the header (\S+)$`, "once or more often, whatever it says", nil, func(name string) error { return s.eachHas(name, func(string) bool { return true }, "present") }},
 		{then, `^each answer has the header (\S+) with the text (.+)$`, "one of its lines holds that text", nil, func(name, text string) error {
