@@ -104,11 +104,7 @@ func (t *selfTest) correct(ctx context.Context) error {
 
 // wrong judges the server of one fault.
 func (t *selfTest) wrong(ctx context.Context, i int, f Fault) error {
-	clauses := t.meets(f)
-	if len(clauses) == 0 {
-		clauses = t.options.Clauses
-	}
-	c, err := t.against(ctx, f.Name, clauses)
+	c, err := t.against(ctx, f.Name, t.meets(f))
 	if err != nil && !errors.Is(err, ErrSelection) {
 		return fmt.Errorf("fault %s: %w", f.Name, err)
 	}

@@ -140,4 +140,7 @@ func TestSelfTest(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, render.SelfTest(&b, st))
 	golden(t, "selftest.txt", b.Bytes())
+	b.Reset()
+	require.NoError(t, render.SelfTestMarkdown(&b, st))
+	golden(t, "selftest.md", b.Bytes())
 }

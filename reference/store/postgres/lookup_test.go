@@ -105,6 +105,7 @@ func (f fixture) burst(k account.Key) int64 {
 
 func note(reason string) account.Note { return account.Note{Author: "ann", Reason: reason} }
 
+// AUTH-2: all that a request is judged by comes with one query, or with none.
 func TestALookupIsOneRoundTripOrNone(t *testing.T) {
 	f := newFixture(t, asItIs)
 	alice, k := f.user("free")
