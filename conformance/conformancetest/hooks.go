@@ -14,6 +14,9 @@ import (
 // together. An error says that nothing was changed. They are called from other
 // goroutines than the test's, those of different users at once.
 //
+// A plan, user or key that there is not has to be refused with an error: the suite
+// begins by asking for one, and does not believe a feature that says yes to it.
+//
 // An override's value is nil, a bool, a string, a json.Number, []any or
 // map[string]any: whatever an operator might write, most of it to be refused.
 type Hooks struct {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -167,7 +168,14 @@ func (p *protocol) rest(h Hooks) {
 	}))
 	at := func(r *http.Request) spot { return spot{user(r), control.Place(r.PathValue("place"))} }
 	for method, do := range map[string]func(*Gates, spot) control.Gate{"GET": (*Gates).state, "PUT": (*Gates).shut, "DELETE": (*Gates).open} {
-		p.on(h.Gates != nil, method+" /users/{user}/gates/{place}", func(r *http.Request) (any, error) { return do(h.Gates, at(r)), nil })
+		p.on(h.Gates != nil, method+" /users/{user}/gates/{place}", func(r *http.Request) (any, error) {
+			switch here := at(r); here.place {
+			case control.PlaceAuthentication, control.PlaceEngine, control.PlaceResponse:
+				return do(h.Gates, here), nil
+			default:
+				return nil, fmt.Errorf("there is no place %q", here.place)
+			}
+		})
 	}
 	p.on(h.SetEngine != nil, "PUT /users/{user}/engine", with(func(r *http.Request, b control.Engine) (any, error) {
 		return nil, h.SetEngine(r.Context(), user(r), b.Behaviour)

@@ -52,7 +52,7 @@ func TestHooksAreTheWholeProtocol(t *testing.T) {
 	require.NotEmpty(t, doc.Paths)
 	const body = `{"plan":"pro","keys":1,"key":"k","value":5.0,"text":"5","remaining":1,"microseconds":-1,"behaviour":"ok"}`
 	for path, methods := range doc.Paths {
-		path = control.Prefix + strings.NewReplacer("{", "", "}", "").Replace(strings.TrimPrefix(path, control.Prefix))
+		path = control.Prefix + strings.NewReplacer("{place}", "engine", "{", "", "}", "").Replace(strings.TrimPrefix(path, control.Prefix))
 		for method := range methods {
 			if method == "parameters" {
 				continue

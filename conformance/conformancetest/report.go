@@ -60,6 +60,8 @@ func tell(t *testing.T, c record.Clause, s record.Scenario) {
 	case record.Pass:
 	case record.NotRun:
 		t.Skipf("not run: %s", s.Reason)
+	case record.KnownFails:
+		t.Skipf("known to fail: %s\n%s", c.Reason, findings(s))
 	case record.Differs:
 		t.Logf("differs from the reference: %s\n%s", c.Sentence, findings(s))
 	case record.Fail:

@@ -215,7 +215,7 @@ func (s *service) newUser(_ context.Context, plan string, keys int) (control.Use
 	return made, nil
 }
 
-var errUnknown = errors.New("there is no such user")
+var errUnknown = errors.New("there is no such user or key")
 
 func (s *service) addKey(_ context.Context, id string) (string, error) {
 	s.mu.Lock()
@@ -229,9 +229,12 @@ func (s *service) addKey(_ context.Context, id string) (string, error) {
 	return key, nil
 }
 
-func (s *service) revokeKey(_ context.Context, _, key string) error {
+func (s *service) revokeKey(_ context.Context, id, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u := s.keys[key]; u == nil || u.id != id {
+		return errUnknown
+	}
 	delete(s.keys, key)
 	return nil
 }
