@@ -78,8 +78,12 @@ Feature: Audit
 
       @needs-fail
       Examples:
+        | request                         |
+        | a request that the engine fails |
+
+      @needs-engine
+      Examples:
         | request                              |
-        | a request that the engine fails      |
         | a request that runs into its timeout |
 
       @needs-hold
@@ -104,8 +108,12 @@ Feature: Audit
 
       @needs-fail
       Examples:
+        | request                         |
+        | a request that the engine fails |
+
+      @needs-engine
+      Examples:
         | request                               |
-        | a request that the engine fails       |
         | a request that makes the engine panic |
         | a request that runs into its timeout  |
 

@@ -27,8 +27,12 @@ Feature: Errors
 
       @needs-fail
       Examples:
+        | request                         |
+        | a request that the engine fails |
+
+      @needs-engine
+      Examples:
         | request                              |
-        | a request that the engine fails      |
         | a request that runs into its timeout |
 
       @needs-hold

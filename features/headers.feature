@@ -28,8 +28,12 @@ Feature: Headers
 
       @needs-fail
       Examples:
+        | request                         |
+        | a request that the engine fails |
+
+      @needs-engine
+      Examples:
         | request                              |
-        | a request that the engine fails      |
         | a request that runs into its timeout |
 
       @needs-hold

@@ -35,7 +35,7 @@ Feature: Permits
       When they send requests without operations left, two of them
       Then their cap is exact
 
-  @PERMIT-5 @MUST @needs-hold @needs-fail
+  @PERMIT-5 @MUST @needs-hold
   Rule: The permit comes back after an engine failure
 
     Scenario Outline: the cap is what it was after <requests>
@@ -43,12 +43,17 @@ Feature: Permits
       When they send <requests>, two of them
       Then their cap is exact
 
+      @needs-fail
+      Examples:
+        | requests                       |
+        | requests that the engine fails |
+
+      @needs-engine
       Examples:
         | requests                            |
-        | requests that the engine fails      |
         | requests that make the engine panic |
 
-  @PERMIT-6 @MUST @needs-hold @needs-fail
+  @PERMIT-6 @MUST @needs-hold @needs-engine
   Rule: The permit comes back after a timeout, once the work has ended
 
     Scenario: the cap is what it was after timeouts

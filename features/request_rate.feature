@@ -72,10 +72,14 @@ Feature: Request rate
 
       @needs-fail
       Examples:
-        | request                              |
-        | a request that the engine fails      |
+        | request                         |
+        | a request that the engine fails |
+
+      @needs-engine
+      Examples:
+        | request                               |
         | a request that makes the engine panic |
-        | a request that runs into its timeout |
+        | a request that runs into its timeout  |
 
       @needs-hold
       Examples:

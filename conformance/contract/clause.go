@@ -33,6 +33,7 @@ const (
 	NeedHTTP2        Need = "http2"
 	NeedHoldAuth     Need = "hold-auth"
 	NeedFail         Need = "fail"
+	NeedEngine       Need = "engine"
 	NeedPolicy       Need = "policy"
 	NeedSchedule     Need = "schedule"
 	NeedHistory      Need = "history"
@@ -69,7 +70,8 @@ func Needs() []Meaning {
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
 		{NeedHTTP2, "HTTP/2, and a request that stays in flight there while its body is half sent"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},
-		{NeedFail, "an engine that can be told to fail, panic or run into its timeout"},
+		{NeedFail, "an operation that the engine fails"},
+		{NeedEngine, "an engine that can be told to panic or to run into its timeout"},
 		{NeedPolicy, "users whose plan, overrides and keys can be changed"},
 		{NeedSchedule, "a plan that can be scheduled, and a billing period that can be read and ended"},
 		{NeedHistory, "the history of a user's overrides"},

@@ -11,7 +11,7 @@ func policyGroups() []Group {
 			{ID: "LOG-4", Level: Must, Needs: []Need{NeedAudit}, Sentence: "A successful operation is charged once; nothing else is charged."},
 			{ID: "LOG-5", Level: Decided, Needs: []Need{NeedProcess}, Sentence: "The entry of an answered request survives a stop, a kill and an outage of the database while the spool has room; a spool error never fails a request."},
 			{ID: "LOG-6", Level: Decided, Needs: []Need{NeedProcess}, Sentence: "Delivering an entry twice stores it once."},
-			{ID: "LOG-7", Level: Decided, Needs: []Need{NeedAudit, NeedFail, NeedOperations, NeedGates}, Sentence: "The capacity check reserves one operation; success charges it, failure and timeout give it back, and a dead process's reservation lapses after the request timeout."},
+			{ID: "LOG-7", Level: Decided, Needs: []Need{NeedAudit, NeedFail, NeedEngine, NeedOperations, NeedGates}, Sentence: "The capacity check reserves one operation; success charges it, failure and timeout give it back, and a dead process's reservation lapses after the request timeout."},
 			{ID: "LOG-8", Level: Decided, Needs: []Need{NeedHTTP, NeedAudit}, Sentence: "What the HTTP parser refuses before any handler is out of scope: no request id, no entry."},
 		}},
 		{Name: "plans", Clauses: []Clause{

@@ -44,7 +44,7 @@ func TestUnderstand(t *testing.T) {
 		"plain":                      {"Given", "a rested user on the smallest plan", false, nil, ""},
 		"what it needs":              {"Given", "a user with the whole cap in flight", false, []contract.Need{contract.NeedHold}, ""},
 		"what is filled in needs":    {"When", "they send a request that fails validation", false, []contract.Need{contract.NeedInvalid}, ""},
-		"in the plural as well":      {"When", "they send requests that make the engine panic, two of them", false, []contract.Need{contract.NeedFail}, ""},
+		"in the plural as well":      {"When", "they send requests that make the engine panic, two of them", false, []contract.Need{contract.NeedEngine}, ""},
 		"a table":                    {"Then", "it had these effects:", true, []contract.Need{contract.NeedAudit}, ""},
 		"a table that is missing":    {"Then", "it had these effects:", false, nil, `"it had these effects:": a table has to follow`},
 		"a table in vain":            {"Then", "it was authenticated", true, nil, `"it was authenticated": no table may follow`},

@@ -24,7 +24,7 @@ func (s *Scenario) flights() []sentence {
 		{when, `^other requests end in every way there is$`, "success, 404, failed validation, engine failure, disconnect, as far as the target can be brought to each", needs{contract.NeedHold}, s.endInEveryWay},
 		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, "the client closes one connection and resets the other", needs{contract.NeedHold}, s.abandonTwo},
 		{when, `^two of their requests are abandoned by a reset of their streams$`, "over HTTP/2", needs{contract.NeedHTTP2}, s.resetTwo},
-		{when, `^their whole cap times out while the work goes on$`, "each is answered with its timeout, and its work is kept from ending", needs{contract.NeedFail, contract.NeedGates}, s.timeOutStubbornly},
+		{when, `^their whole cap times out while the work goes on$`, "each is answered with its timeout, and its work is kept from ending", needs{contract.NeedEngine, contract.NeedGates}, s.timeOutStubbornly},
 	}
 }
 

@@ -60,8 +60,10 @@ func (k kind) needs() needs {
 		return needs{contract.NeedInvalid}
 	case kindExhausted:
 		return needs{contract.NeedOperations}
-	case kindFails, kindPanics, kindTimesOut:
+	case kindFails:
 		return needs{contract.NeedFail}
+	case kindPanics, kindTimesOut:
+		return needs{contract.NeedEngine}
 	case kindAboveCap:
 		return needs{contract.NeedHold}
 	}
@@ -94,6 +96,9 @@ func (s *Scenario) perform(ctx context.Context, u *subject, k kind) (exchange, e
 	}
 	if paid(e) && e.Status < k.least() {
 		return e, fmt.Errorf("%w: a %s was answered with %s", ErrSetup, k, statusAndCode(e))
+	}
+	if want := s.ExpectFailing(); k == kindFails && want != 0 && paid(e) && e.Status != want {
+		return e, fmt.Errorf("%w: a %s was answered with %s, and operations.failing.expect says %d", ErrSetup, k, statusAndCode(e), want)
 	}
 	if want, said := s.Declared(k.reply()); said && paid(e) && e.Answer.Said != want {
 		return e, fmt.Errorf("%w: a %s was answered with %s, and answers.%s says %s", ErrSetup, k, statusAndCode(e), k.reply(), want)
@@ -129,7 +134,9 @@ func (s *Scenario) arrange(ctx context.Context, u *subject, k kind) (undo func()
 		kindFails: control.EngineFail, kindPanics: control.EnginePanic, kindTimesOut: control.EngineTimeout,
 	}
 	undo = func() error { return nil }
+	_, failing := s.Failing()
 	switch {
+	case k == kindFails && failing: // by itself
 	case behave[k] != "":
 		err = s.SetEngine(ctx, u.User, behave[k])
 		undo = func() error { return asSetup(s.SetEngine(ctx, u.User, control.EngineOK)) }
@@ -157,6 +164,10 @@ func (s *Scenario) request(k kind) (target.Request, error) {
 		r.Method = http.MethodPut
 		if s.Valid().Method == http.MethodPut {
 			r.Method = http.MethodPatch
+		}
+	case kindFails:
+		if failing, ok := s.Failing(); ok {
+			r = failing
 		}
 	case kindInvalid:
 		in, ok := s.Invalid()

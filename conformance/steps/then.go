@@ -46,7 +46,7 @@ func (s *Scenario) thens() []sentence {
 		{then, `^all of them are in flight$`, "none was rejected", needs{contract.NeedHold}, func() error { return s.areInFlight() }},
 		{then, `^exactly the cap is in flight$`, "the rest were rejected", needs{contract.NeedHold}, func() error { return s.areInFlight() }},
 		{then, `^their cap is exact(?: but for the one in flight)?$`, "as many as the cap get in, and not one more; they are let go again", needs{contract.NeedHold}, s.capIsExact},
-		{then, `^once the work has ended their cap is exact$`, "as many as the cap get in, and not one more", needs{contract.NeedFail, contract.NeedGates}, s.capIsExactOnceWorkEnds},
+		{then, `^once the work has ended their cap is exact$`, "as many as the cap get in, and not one more", needs{contract.NeedEngine, contract.NeedGates}, s.capIsExactOnceWorkEnds},
 	}
 }
 

@@ -48,6 +48,11 @@ func (f File) check() *problem {
 			return p
 		}
 	}
+	if o := f.Operations.Failing; o != nil {
+		if p := f.checkOperation("operations.failing", *o, 5); p != nil {
+			return p
+		}
+	}
 	for i, path := range f.OutsideQuotas {
 		if !isPath(path) {
 			return &problem{fmt.Sprintf("outside-quotas[%d]", i), fmt.Sprintf("%q is no path", path), "a path such as /health"}

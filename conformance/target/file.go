@@ -45,6 +45,7 @@ type Credential struct {
 type Operations struct {
 	Valid   Operation  `yaml:"valid"`
 	Invalid *Operation `yaml:"invalid,omitempty"` // fails validation
+	Failing *Operation `yaml:"failing,omitempty"` // valid, and the engine fails it
 }
 
 // Operation is one request. Body and BodyFile exclude each other.
@@ -54,7 +55,7 @@ type Operation struct {
 	Headers  map[string]string `yaml:"headers,omitempty"`
 	Body     string            `yaml:"body,omitempty"`
 	BodyFile string            `yaml:"body-file,omitempty"`
-	Expect   int64             `yaml:"expect,omitempty"` // the status it ends with; 0: not given, so 200 for valid, 422 for invalid
+	Expect   int64             `yaml:"expect,omitempty"` // the status it ends with; 0: not given, so 200 for valid, 422 for invalid, any of 500 and above for failing
 }
 
 // Route is a request that no user's key may carry out. {user} and {dimension} in
@@ -127,7 +128,7 @@ func ReadFile(path string) (File, error) {
 }
 
 func (f *File) makesSense(doc *strictyaml.Document) error {
-	for _, key := range []string{"limits.max-operations", "limits.patience", "operations.valid.expect", "operations.invalid.expect"} {
+	for _, key := range []string{"limits.max-operations", "limits.patience", "operations.valid.expect", "operations.invalid.expect", "operations.failing.expect"} {
 		// Zero stands for "not given" in memory, and for nothing in a file.
 		if doc.Has(key) && *f.number(key) == 0 {
 			return doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
@@ -166,6 +167,8 @@ func (f *File) number(key string) *int64 {
 		return &f.Operations.Valid.Expect
 	case "operations.invalid.expect":
 		return &f.Operations.Invalid.Expect
+	case "operations.failing.expect":
+		return &f.Operations.Failing.Expect
 	case "limits.patience":
 		return &f.Limits.Patience
 	}

@@ -131,7 +131,9 @@ func TestReadFileRefuses(t *testing.T) {
 		"a switch":                  {"[http://127.0.0.1:8080]", "[https://a]\ntls: { insecure: true }", ":2: tls.insecure: got true"},
 		"trust and no trust":        {"[http://127.0.0.1:8080]", "[https://a]\ntls: { insecure: anyone-may-answer-and-read-the-keys, ca-file: x }", ":2: tls.insecure: given beside ca-file; accepted: one of the two"},
 
-		"fewer than none": {"max-operations: 1000", "max-operations: -5", ":13: limits.max-operations: -5; accepted: a positive number"},
+		"a failure that is none": {"outside-quotas:", "  failing: { method: POST, path: /f, expect: 404 }\noutside-quotas:", ":7: operations.failing.expect: 404; accepted: a status from 500 to 599"},
+		"a failure of zero":      {"outside-quotas:", "  failing: { method: POST, path: /f, expect: 0 }\noutside-quotas:", ":7: operations.failing.expect: 0 means nothing here"},
+		"fewer than none":        {"max-operations: 1000", "max-operations: -5", ":13: limits.max-operations: -5; accepted: a positive number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, goodFile, c.from)

@@ -59,10 +59,11 @@ func FuzzMeters(f *testing.F) {
 func FuzzFile(f *testing.F) {
 	f.Add("base-urls: [http://a]\ncredential: {header: A, template: \"{key}\"}\noperations: {valid: {method: GET, path: /}}\nallowances: {free: {requests-per-minute: 1, burst: 1, concurrency: 1}}\n")
 	f.Add("operations: {invalid: {method: GET, path: /, expect: 0}}\n")
+	f.Add("base-urls: [https://a]\ntls: {client-key: k}\nusers: [{id: u, plan: free, keys: [{env: E}, k]}]\nheaders: {Retry-After: X}\nreset-is: date\nerror-body: {message: a.b}\nanswers: {NOT_FOUND: {status: 410}}\noperations: {failing: {method: GET, path: /, expect: 0}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		var file File
 		doc, err := strictyaml.Parse("t.yaml", []byte(text), &file)
-		if err == nil && file.Operations.Valid.BodyFile == "" && (file.Operations.Invalid == nil || file.Operations.Invalid.BodyFile == "") {
+		if err == nil && file.Operations.Valid.BodyFile == "" && (file.Operations.Invalid == nil || file.Operations.Invalid.BodyFile == "") && (file.Operations.Failing == nil || file.Operations.Failing.BodyFile == "") {
 			err = file.makesSense(doc)
 		}
 		if err != nil {

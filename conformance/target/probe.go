@@ -197,7 +197,7 @@ func featuresOf(n contract.Need) []control.Feature {
 		return []control.Feature{control.FeatureGates}
 	case contract.NeedKeys:
 		return []control.Feature{control.FeatureUsers}
-	case contract.NeedFail:
+	case contract.NeedFail, contract.NeedEngine:
 		return []control.Feature{control.FeatureEngine}
 	case contract.NeedPolicy:
 		return []control.Feature{control.FeaturePlan, control.FeatureOverrides, control.FeatureUsers}

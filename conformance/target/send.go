@@ -52,6 +52,20 @@ func (t *Target) Invalid() (Request, bool) {
 	return t.invalid.clone(), t.file.Operations.Invalid != nil
 }
 
+// Failing is the operation that the engine fails; false: the target has none.
+func (t *Target) Failing() (Request, bool) {
+	return t.failing.clone(), t.file.Operations.Failing != nil
+}
+
+// ExpectFailing is the status that [Target.Failing] ends with when admitted; 0:
+// one of 500 and above.
+func (t *Target) ExpectFailing() int {
+	if o := t.file.Operations.Failing; o != nil {
+		return int(o.Expect)
+	}
+	return 0
+}
+
 func (r Request) clone() Request {
 	r.Header, r.Body = r.Header.Clone(), slices.Clone(r.Body)
 	return r
@@ -298,7 +312,7 @@ func (t *Target) curl(base *url.URL, r Request, credential [][2]string) string {
 		masked[i][1] = maskWords(masked[i][1])
 	}
 	file := r.bodyFile
-	if !slices.Equal(r.Body, t.valid.Body) && !slices.Equal(r.Body, t.invalid.Body) {
+	if !slices.ContainsFunc([]Request{t.valid, t.invalid, t.failing}, func(own Request) bool { return own.bodyFile == file && slices.Equal(own.Body, r.Body) }) {
 		file = ""
 	}
 	return t.Mask(curl(base, r, masked, file))

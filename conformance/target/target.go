@@ -79,6 +79,7 @@ type Target struct {
 	wording  contract.Wording
 	valid    Request
 	invalid  Request
+	failing  Request
 	behind   behind
 	stalls   bool // a stalled upload is a witness
 	time     *timeline
@@ -187,6 +188,9 @@ func (t *Target) loadOperations() error {
 	if t.valid, err = request(t.file.Operations.Valid); err == nil && t.file.Operations.Invalid != nil {
 		t.invalid, err = request(*t.file.Operations.Invalid)
 	}
+	if err == nil && t.file.Operations.Failing != nil {
+		t.failing, err = request(*t.file.Operations.Failing)
+	}
 	return err
 }
 
@@ -280,6 +284,8 @@ func (t *Target) Has(n contract.Need) bool {
 		return t.stalls || t.behindHas(n)
 	case contract.NeedHTTP2:
 		return t.file.Can.HTTP2 && t.stalls && t.untrue[n] == ""
+	case contract.NeedFail:
+		return t.file.Operations.Failing != nil || t.behindHas(n)
 	case contract.NeedInternal:
 		return len(t.file.InternalRoutes) > 0
 	case contract.NeedPage:
