@@ -78,7 +78,8 @@ func checkVerb(w world) *cobra.Command {
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "features"}, {"self-test", "features"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"}} {
+			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "features"}, {"self-test", "features"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"},
+				{"list", "plan", "self-test", "steps", "known-failing"}, {"list", "plan", "self-test", "steps", "against"}} {
 				if err := exclusive(c, pair...); err != nil {
 					return err
 				}
@@ -140,6 +141,10 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	case f.selfTest:
 		return f.runSelfTest(ctx, w)
 	}
+	b, err := f.readBeside()
+	if err != nil {
+		return err
+	}
 	t, end, err := f.open(ctx, w)
 	if err != nil {
 		return checkError(err)
@@ -148,22 +153,19 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	if f.plan {
 		return f.showPlan(ctx, t, w)
 	}
-	return f.judge(ctx, t, w)
+	return f.judge(ctx, t, b, w)
 }
 
-// judge runs the suite, and leaves and prints what came out.
-func (f checkFlags) judge(ctx context.Context, t *target.Target, w world) error {
-	beside, err := f.readBeside()
-	if err != nil {
-		return err
-	}
+// judge runs the suite, holds what came out against what stands beside it, and
+// leaves and prints that.
+func (f checkFlags) judge(ctx context.Context, t *target.Target, b beside, w world) error {
 	counter := newCounter(w.stderr, "scenarios")
 	c, err := conformance.Run(ctx, t, f.options(counter))
 	counter.clear()
 	if err != nil {
 		return checkError(err)
 	}
-	c = beside.hold(c)
+	c = b.hold(c)
 	c.Reproduce.Command = f.command()
 	if err := f.report(c, w); err != nil {
 		return err

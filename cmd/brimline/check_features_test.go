@@ -27,6 +27,7 @@ func TestCheckByFeaturesOfOnesOwn(t *testing.T) {
 	junit, err := os.ReadFile(filepath.Join(out, "junit.xml"))
 	require.NoError(t, err)
 	require.Contains(t, string(junit), "TEAM-1")
+	requireSchema(t, filepath.Join(out, "conformance.json"))
 
 	code, stdout, stderr = runCheck(t, "--features", ownFeatures, "--list")
 	require.Equal(t, exitHolds, code, stderr)

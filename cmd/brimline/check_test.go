@@ -151,6 +151,8 @@ func TestCheckRefuses(t *testing.T) {
 		"quiet and verbose":           {[]string{"--quiet", "--verbose"}, exitUsage, "--quiet and --verbose exclude each other"},
 		"a list of an unknown clause": {[]string{"--known-failing", "testdata/known-unknown.txt"}, exitUsage, `--known-failing: testdata/known-unknown.txt:2: there is no clause "HDR-55"`},
 		"a list that is missing":      {[]string{"--known-failing", "/nowhere/known.txt"}, exitUsage, "--known-failing: open /nowhere/known.txt"},
+		"known failures to list":      {[]string{"--list", "--known-failing", "x"}, exitUsage, "--list and --known-failing exclude each other"},
+		"an earlier run to plan":      {[]string{"--plan", "--against", "x"}, exitUsage, "--plan and --against exclude each other"},
 		"an earlier run of nobody":    {[]string{"--against", "testdata/known-unknown.txt"}, exitUsage, "--against: testdata/known-unknown.txt: line 1"},
 		"an earlier run of a load":    {[]string{"--against", "testdata/other-schema.json"}, exitUsage, `schema is "brimline.run/1", want "brimline.conformance/1"`},
 		"an --out that is a file":     {[]string{"--clauses", "ERR-5", "--out", "check_test.go"}, exitUsage, "--out"},

@@ -106,7 +106,7 @@ func (t tour) check(ctx context.Context) error {
 		return checkError(err)
 	}
 	defer end()
-	return f.judge(ctx, site, t.w)
+	return f.judge(ctx, site, beside{}, t.w)
 }
 
 // load sends the scenario to a server of its own.

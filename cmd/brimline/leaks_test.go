@@ -106,6 +106,7 @@ func reportsOf(t *testing.T, c record.Conformance) map[string]string {
 		files, err := os.ReadDir(f.out)
 		require.NoError(t, err)
 		require.Len(t, files, len(resultFiles()))
+		requireSchema(t, filepath.Join(f.out, "conformance.json"))
 		for _, file := range files {
 			texts[file.Name()] = textOf(t, filepath.Join(f.out, file.Name()))
 		}

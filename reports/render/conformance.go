@@ -147,7 +147,7 @@ func (b *page) scenarios(c record.Conformance) {
 			group = cl.Group
 			b.line("\n%s", group)
 		}
-		b.line("  %s %-9s %s", b.paint(cl.Verdict, mark(cl.Verdict)), cl.ID, cl.Sentence)
+		b.line("  %s %-9s %s", b.paint(cl.Verdict, mark(cl.Verdict)), cl.ID, visible(cl.Sentence))
 		for _, s := range cl.Scenarios {
 			took, why := briefly(s.DurationMS), ""
 			if s.Verdict == record.NotRun {
@@ -167,7 +167,7 @@ func (b *page) clause(c record.Clause) {
 	case record.Pass, record.NotRun, record.KnownFails:
 		return
 	}
-	b.line("\n%s  %s", b.paint(c.Verdict, mark(c.Verdict)+" "+c.ID), c.Sentence)
+	b.line("\n%s  %s", b.paint(c.Verdict, mark(c.Verdict)+" "+c.ID), visible(c.Sentence))
 	if c.Verdict == record.Stale {
 		b.line("  %s", c.Reason)
 		return

@@ -139,7 +139,7 @@ func junitCaseOf(c record.Clause, s record.Scenario) junitCase {
 
 // junitClass puts a clause below its group.
 func junitClass(c record.Clause) string {
-	return "brimline." + strings.ReplaceAll(c.Group, " ", "_") + "." + c.ID
+	return "brimline." + strings.NewReplacer(" ", "_", ".", "_").Replace(c.Group) + "." + c.ID
 }
 
 // junitMessageOf is what is seen where there is room for one line.
