@@ -223,7 +223,7 @@ func (s *Scenario) refusedClearly() error {
 		switch {
 		case r.by == nil:
 			return s.broken(e, r.what, "refused", "taken")
-		case r.by.Status < 400 || r.by.Status > 499:
+		case r.by.Status != 0 && (r.by.Status < 400 || r.by.Status > 499): // 0: a command refused
 			return s.broken(e, r.what, "a status from 400 to 499", fmt.Sprint(r.by.Status))
 		case r.by.Code == "" || r.by.Message == "":
 			return s.broken(e, r.what, "an error that says why", fmt.Sprintf("%d with code %q and message %q", r.by.Status, r.by.Code, r.by.Message))

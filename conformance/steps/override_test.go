@@ -62,3 +62,23 @@ func TestWhatAReaderSeesOfAPage(t *testing.T) {
 	require.Equal(t, "10, 20", text("10, 20"))
 	require.False(t, strings.Contains(text(`<p title="x">y`), "x"))
 }
+
+// A command that refuses has no status to say so with.
+func TestRefusalsOfAnOperator(t *testing.T) {
+	for name, c := range map[string]struct {
+		by    *target.ControlError
+		clear bool
+	}{
+		"by a status":        {&target.ControlError{Request: "PUT", Status: 422, Code: "invalid", Message: "no"}, true},
+		"by a command":       {&target.ControlError{Request: "can.commands.set-override", Code: "exit code 1", Message: "no"}, true},
+		"by a broken server": {&target.ControlError{Request: "PUT", Status: 500, Code: "internal", Message: "no"}, false},
+		"without a reason":   {&target.ControlError{Request: "PUT", Status: 422}, false},
+		"not at all":         {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Scenario{Target: &target.Target{}, suite: &Suite{}, refusals: []refusal{{what: "zero as burst", by: c.by}}, they: []*subject{{}}}
+			err := s.refusedClearly()
+			require.Equal(t, c.clear, err == nil, "%v", err)
+		})
+	}
+}
