@@ -113,6 +113,34 @@ func (b *Bucket) ShortOf(tokens int64) (int64, bool) {
 	return (want - 1 - hi) / b.was.RequestsPerMinute, true
 }
 
+// SpentBy is how many tokens have certainly been spent since the latest answer
+// that was judged, given an answer that was not: its own among them.
+func (b *Bucket) SpentBy(a contract.Answer, s Span) int64 {
+	if a.Remaining.State != contract.Good {
+		return 0
+	}
+	met, _ := b.at(s)
+	return max(0, roundUp(met.lo-(a.Remaining.Value+1)*Token+1, Token))
+}
+
+// Narrow takes in what an answer says is left, of requests that were judged
+// together the one that is known to have been decided last.
+func (b *Bucket) Narrow(a contract.Answer, s Span) {
+	if a.Remaining.State != contract.Good || s.To != b.last.To || s.From < b.last.From {
+		return
+	}
+	most := b.kept.hi + gain(b.was.RequestsPerMinute, s.From-b.last.From)
+	b.kept = kept{max(b.kept.lo, a.Remaining.Value*Token), min(most, (a.Remaining.Value+1)*Token-1)}
+	b.last = s
+}
+
+// LevelWidth is how far apart the ends of the level are with which a request is
+// decided somewhere in s.
+func (b *Bucket) LevelWidth(s Span) int64 {
+	met, _ := b.at(s)
+	return met.hi - met.lo
+}
+
 // Lose takes in a request that got no answer: its token may be spent or not, but
 // not later than at the end of s. If it was the first one after a change, nothing
 // is known of the bucket until the next answer, however long one waits.

@@ -79,12 +79,12 @@ const few = 7
 
 // aUserToSpare leases a user with enough tokens for a full cap and a little more.
 func (s *Scenario) aUserToSpare(ctx context.Context, keys int) error {
-	return s.aUserFor(ctx, keys, func(p plan) int64 { return p.Concurrency + few })
+	return s.aUserFor(ctx, keys, func(p plan) int64 { return s.HoldPrice()*p.Concurrency + few })
 }
 
 // aUserWithRoom is aUserToSpare for two full caps.
 func (s *Scenario) aUserWithRoom(ctx context.Context) error {
-	return s.aUserFor(ctx, 1, func(p plan) int64 { return 2*p.Concurrency + few })
+	return s.aUserFor(ctx, 1, func(p plan) int64 { return 2*s.HoldPrice()*p.Concurrency + few })
 }
 
 // aUserFor leases a rested user on a plan with so many tokens: of a bucket that
@@ -136,7 +136,7 @@ func (s *Scenario) inFlightAndEmpty(ctx context.Context) error {
 	}
 	u := s.user()
 	a := u.Bucket.Allowance()
-	for range a.Burst - a.Concurrency {
+	for range a.Burst - s.HoldPrice()*a.Concurrency {
 		if _, err := s.send(ctx, u, s.Valid()); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (s *Scenario) anotherInFlight(ctx context.Context) error {
 	if err := s.another(ctx); err != nil {
 		return err
 	}
-	if err := s.rest(ctx, s.other, s.other.Bucket.Allowance().Concurrency+1); err != nil {
+	if err := s.rest(ctx, s.other, s.HoldPrice()*s.other.Bucket.Allowance().Concurrency+1); err != nil {
 		return err
 	}
 	return s.ready(s.fillCap(ctx, s.other, 0, s.anywhere()))

@@ -59,7 +59,7 @@ func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Plac
 			if err := pause(ctx, looks[0]); err != nil {
 				return nil, err
 			}
-			if err := s.ensure(ctx, u, 1); err != nil {
+			if err := s.ensure(ctx, u, s.HoldPrice()); err != nil {
 				return nil, err
 			}
 			looks = looks[1:]
@@ -116,7 +116,7 @@ func (s *Scenario) belowTheCap(clause string, e exchange, u *subject, n int64) e
 func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string) error {
 	a := u.Bucket.Allowance()
 	before := int64(len(u.held))
-	if err := s.ensure(ctx, u, a.Concurrency-before+1+int64(len(s.patience()))); err != nil {
+	if err := s.ensure(ctx, u, s.HoldPrice()*(a.Concurrency-before)+1+int64(len(s.patience()))); err != nil {
 		return err
 	}
 	rejection, err := s.fill(ctx, u, a.Concurrency-before, s.anywhere())

@@ -16,7 +16,7 @@ func (t *Target) probeRest(ctx context.Context) {
 	can := t.file.Can
 	if can.StalledUpload {
 		var why string
-		if t.stalls, why = t.saysContinueLate(ctx); !t.stalls {
+		if t.stalls, why = t.saysContinueLate(ctx); !t.stalls && (t.behindHas(contract.NeedGates) || !t.holdsUnseen(ctx)) {
 			t.disbelieve(contract.NeedHold, "can.stalled-upload: "+why)
 		}
 	}

@@ -83,7 +83,8 @@ func (t *Target) dropAll(u *User) {
 // HoldApart is [Target.Hold] at a place where no token is spent yet, for a
 // request of which u's bucket must not hear if it is answered instead.
 func (t *Target) HoldApart(ctx context.Context, u *User, r Request) (*Held, Exchange) {
-	h := t.launch(ctx, u, []Request{r}, PlaceAuthentication)[0]
+	all, _ := t.launch(ctx, u, []Request{r}, PlaceAuthentication)
+	h := all[0]
 	if h.exchange.Err != nil || h.early != nil {
 		return nil, h.exchange
 	}

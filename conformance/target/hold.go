@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -24,7 +25,7 @@ const (
 // CanHold reports whether requests can be held at a place.
 func (t *Target) CanHold(p Place) bool {
 	if p == PlaceUpload {
-		return t.stalls
+		return t.stalls || t.ledger
 	}
 	return t.behind.has(control.FeatureGates)
 }
@@ -60,7 +61,11 @@ func (h *Held) Findings() []oracle.Finding { return h.findings }
 // answer, judged like that of [Target.Send]; where neither could be seen in
 // time, the exchange's Err wraps [ErrNoWitness].
 func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, Exchange) {
-	h := t.launch(ctx, u, []Request{r}, p)[0]
+	if p == PlaceUpload && t.ledger {
+		return t.holdUnseen(ctx, u, r)
+	}
+	all, _ := t.launch(ctx, u, []Request{r}, p)
+	h := all[0]
 	switch {
 	case h.sent && t.torn(u, h.exchange.Span):
 		h.exchange.Err = cmp.Or(h.exchange.Err, ErrTorn)
@@ -88,8 +93,8 @@ func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, 
 func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Place) ([]*Held, []Exchange, []oracle.Finding) {
 	var held []*Held
 	var answered []Exchange
-	var samples []oracle.Sample
-	all := t.launch(ctx, u, rs, p)
+	all, probes := t.launch(ctx, u, rs, p)
+	samples := probes
 	for _, h := range all {
 		switch {
 		case h.exchange.Err != nil:
@@ -105,7 +110,16 @@ func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Plac
 			}
 		}
 	}
+	if len(probes) > 0 && slices.ContainsFunc(all, func(h *Held) bool { return h.exchange.Err != nil && h.sent }) {
+		for _, s := range samples { // beside one of which nothing is known, nothing is known of the others
+			u.Bucket.Lose(s.Span)
+		}
+		samples = nil
+	}
 	claims, findings := u.Bucket.JudgeParallel(samples)
+	if n := len(probes); n > 0 && len(samples) > 0 && len(held) > 0 && len(findings) == 0 {
+		u.Bucket.Narrow(*probes[n-1].Answer, probes[n-1].Span) // it has seen all others in
+	}
 	for i, c := range claims {
 		held[i].claim = c
 	}
@@ -118,8 +132,8 @@ func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Plac
 }
 
 // launch sends requests and waits until each is seen at the place, or was
-// answered, or could not be seen.
-func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) []*Held {
+// answered, or could not be seen. Probes are what was sent besides to see it.
+func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) (_ []*Held, probes []oracle.Sample) {
 	all := make([]*Held, len(rs))
 	for i, r := range rs {
 		all[i] = &Held{user: u, place: p, continued: make(chan struct{}), result: make(chan arrival, 1),
@@ -130,18 +144,21 @@ func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) []*
 		for _, h := range all {
 			h.exchange.Err = err
 		}
-		return all
+		return all, nil
 	}
 	each(len(rs), func(i int) { all[i].flight = t.prepare(ctx, u, rs[i], p == PlaceUpload) })
 	each(len(rs), func(i int) { all[i].start() })
 	within, cancel := context.WithTimeout(ctx, t.patience.witness())
 	defer cancel()
-	if p == PlaceUpload {
+	switch {
+	case p == PlaceUpload && t.ledger:
+		probes = t.seeSpent(within, u, all)
+	case p == PlaceUpload:
 		each(len(rs), func(i int) { all[i].seeContinue(within) })
-	} else {
+	default:
 		t.seeWaiting(within, all, before)
 	}
-	return all
+	return all, probes
 }
 
 // ready closes the gate that is to hold requests and returns how many wait there

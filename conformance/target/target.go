@@ -82,6 +82,7 @@ type Target struct {
 	failing  Request
 	behind   behind
 	stalls   bool // a stalled upload is a witness
+	ledger   bool // it is none, and what is left of the bucket is
 	time     *timeline
 	budget   *budget
 	run      string        // random, in each request's User-Agent
@@ -281,7 +282,7 @@ func (t *Target) Has(n contract.Need) bool {
 	case contract.NeedOutside:
 		return len(t.file.OutsideQuotas) > 0
 	case contract.NeedHold:
-		return t.stalls || t.behindHas(n)
+		return t.CanHold(PlaceUpload) || t.behindHas(n)
 	case contract.NeedHTTP2:
 		return t.file.Can.HTTP2 && t.stalls && t.untrue[n] == ""
 	case contract.NeedFail:
@@ -322,7 +323,7 @@ func (t *Target) Describe() string {
 	if len(needs) > 0 {
 		can = strings.Join(needs, ", ")
 	}
-	if t.file.Can.StalledUpload && !t.stalls {
+	if t.file.Can.StalledUpload && !t.CanHold(PlaceUpload) {
 		can += " (100 Continue comes to everybody, so a stalled upload shows nothing)"
 	}
 	users := fmt.Sprintf("%d users", len(t.users))
