@@ -50,6 +50,7 @@ type checkFlags struct {
 	out            string
 	list, plan     bool
 	steps          bool
+	explainTarget  bool
 	own            string
 	features       fs.FS // the contract's, and those of own
 	selfTest       bool
@@ -78,7 +79,7 @@ func checkVerb(w world) *cobra.Command {
   brimline check --self-test`,
 		Args: noArguments("a target file goes behind --target"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, pair := range [][]string{{"list", "plan", "self-test", "steps"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "features"}, {"self-test", "features"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"},
+			for _, pair := range [][]string{{"list", "plan", "self-test", "steps", "explain-target"}, {"explain-target", "target"}, {"explain-target", "out"}, {"explain-target", "json"}, {"self-test", "target"}, {"list", "target"}, {"steps", "target"}, {"steps", "clauses"}, {"steps", "features"}, {"self-test", "features"}, {"steps", "out"}, {"list", "out"}, {"plan", "out"}, {"quiet", "verbose"},
 				{"list", "plan", "self-test", "steps", "known-failing"}, {"list", "plan", "self-test", "steps", "against"}} {
 				if err := exclusive(c, pair...); err != nil {
 					return err
@@ -87,12 +88,14 @@ func checkVerb(w world) *cobra.Command {
 			return check(c.Context(), f, w)
 		},
 	}
+	c.AddCommand(initVerb(w))
 	flags := c.Flags()
 	flags.StringVar(&f.target, "target", "", "judge the deployment that `FILE` describes (default: the reference inside this program)")
 	flags.StringSliceVar(&f.clauses, "clauses", nil, "only these clauses, by `ID` with commas between")
 	flags.BoolVar(&f.list, "list", false, "list the clauses and stop")
 	flags.StringVar(&f.own, "features", "", "judge by the features in `DIR` as well, with the clauses that clauses.yaml there declares")
 	flags.BoolVar(&f.steps, "steps", false, "list the sentences that features may use, and stop")
+	flags.BoolVar(&f.explainTarget, "explain-target", false, "say what a target file may hold, key by key, and stop")
 	flags.BoolVar(&f.plan, "plan", false, "say what would be run, and what would not and why, and stop")
 	flags.DurationVar(&f.budget, "budget", 0, "run what fits into `TIME`, such as 3m, most telling first")
 	flags.StringVar(&f.out, "out", "", "leave the result in `DIR`, for people and machines")
@@ -136,6 +139,8 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	switch {
 	case f.list:
 		return f.showList(w)
+	case f.explainTarget:
+		return explainTarget(w.stdout)
 	case f.steps:
 		return showSteps(f.asJSON, w)
 	case f.selfTest:
@@ -185,7 +190,7 @@ func (f checkFlags) open(ctx context.Context, w world) (*target.Target, func() e
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := target.Open(ctx, file, target.Options{})
+	t, err := target.Open(ctx, file, target.Options{Environment: w.getenv})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.target, err)
 	}

@@ -99,7 +99,7 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
-	return f.drive(ctx, scenario, file, target.Options{}, w)
+	return f.drive(ctx, scenario, file, target.Options{Environment: w.getenv}, w)
 }
 
 // drive sends a scenario to the target that a file describes.

@@ -44,28 +44,6 @@ type Exchange struct {
 	Err      error            // why there is no whole answer; nil: there is one
 }
 
-// Valid is the operation that succeeds.
-func (t *Target) Valid() Request { return t.valid.clone() }
-
-// Invalid is the operation that fails validation; false: the target has none.
-func (t *Target) Invalid() (Request, bool) {
-	return t.invalid.clone(), t.file.Operations.Invalid != nil
-}
-
-// Failing is the operation that the engine fails; false: the target has none.
-func (t *Target) Failing() (Request, bool) {
-	return t.failing.clone(), t.file.Operations.Failing != nil
-}
-
-// ExpectFailing is the status that [Target.Failing] ends with when admitted; 0:
-// one of 500 and above.
-func (t *Target) ExpectFailing() int {
-	if o := t.file.Operations.Failing; o != nil {
-		return int(o.Expect)
-	}
-	return 0
-}
-
 func (r Request) clone() Request {
 	r.Header, r.Body = r.Header.Clone(), slices.Clone(r.Body)
 	return r
@@ -95,25 +73,6 @@ func (r Request) named() Request {
 		}
 	}
 	return r
-}
-
-// ExpectValid is the status that [Target.Valid] ends with when admitted.
-func (t *Target) ExpectValid() int { return t.file.Operations.Valid.expect(http.StatusOK) }
-
-// ExpectInvalid is the status that [Target.Invalid] ends with when admitted.
-func (t *Target) ExpectInvalid() int {
-	usual := t.wording.Reply(http.StatusUnprocessableEntity).Status
-	if o := t.file.Operations.Invalid; o != nil {
-		return o.expect(usual)
-	}
-	return usual
-}
-
-func (o Operation) expect(usual int) int {
-	if o.Expect != 0 {
-		return int(o.Expect)
-	}
-	return usual
 }
 
 // Send sends a request with a key of u and lets the oracle judge the answer

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -172,28 +171,6 @@ func runID() string { return strings.ToLower(rand.Text()[:12]) }
 // Run names this opening of the target in the User-Agent of all that it sends, so
 // that a deployment's log can be filtered by it.
 func (t *Target) Run() string { return t.run }
-
-func (t *Target) loadOperations() error {
-	request := func(o Operation) (Request, error) {
-		body, err := t.file.body(o)
-		r := Request{Method: o.Method, Path: o.Path, Body: body, bodyFile: o.BodyFile}
-		if len(o.Headers) > 0 {
-			r.Header = http.Header{}
-			for name, value := range o.Headers {
-				r.Header[name] = []string{value}
-			}
-		}
-		return r, err
-	}
-	var err error
-	if t.valid, err = request(t.file.Operations.Valid); err == nil && t.file.Operations.Invalid != nil {
-		t.invalid, err = request(*t.file.Operations.Invalid)
-	}
-	if err == nil && t.file.Operations.Failing != nil {
-		t.failing, err = request(*t.file.Operations.Failing)
-	}
-	return err
-}
 
 // keys is what a target's users are made of.
 func (f File) keys(o Options) ([]Key, error) {

@@ -28,7 +28,7 @@ const (
 func storeys() [][]string {
 	return [][]string{
 		0: {
-			"conformance/contract", "conformance/contract/control", "examples", "features",
+			"conformance/contract", "conformance/contract/control", "docs", "examples", "features",
 			"internal/build", "internal/figure", "internal/floors", "internal/pgtest", "internal/proxytest", "internal/settings", "internal/slownet", "internal/strictjson", "internal/strictyaml",
 			"loadgen/arrival",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",

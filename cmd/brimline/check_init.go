@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/invoicespec/brimline/reference/policy"
+	"github.com/invoicespec/brimline/reference/server"
+)
+
+const initHelp = `Init asks a deployment what can be seen of it, in fewer than twenty requests,
+and writes a first target file. Comments in it say what was seen; what has to be
+filled in says FILL-IN, and "brimline check --target" names the first such place.
+
+With a key, which it takes from a variable of the environment, it sends two
+requests as that user: they spend two tokens, and one operation may be charged.`
+
+// initFlags are what init was asked for.
+type initFlags struct {
+	url, out, keyEnv, plan, body, caFile string
+	overwrite                            bool
+}
+
+func initVerb(w world) *cobra.Command {
+	var f initFlags
+	c := &cobra.Command{
+		Use:   "init --url URL",
+		Short: "Ask a deployment what can be seen of it, and write a first target file",
+		Long:  initHelp,
+		Example: `  brimline check init --url https://staging.invoices.example
+  ADA_KEY=... brimline check init --url https://staging.invoices.example --key-env ADA_KEY --plan free --body ok.json`,
+		Args: noArguments("the deployment's address goes behind --url"),
+		RunE: func(c *cobra.Command, _ []string) error { return f.init(c.Context(), w) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.url, "url", "", "ask the deployment at `URL`")
+	flags.StringVar(&f.out, "out", "target.yaml", "write `FILE`")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "write it in place of a file that is there")
+	flags.StringVar(&f.keyEnv, "key-env", "", "a key is in the environment's variable `NAME`")
+	flags.StringVar(&f.plan, "plan", "", "that key's user is on the plan `NAME`")
+	flags.StringVar(&f.body, "body", "", "`FILE` holds the body of an operation that succeeds (default: the example of the OpenAPI document)")
+	flags.StringVar(&f.caFile, "ca-file", "", "trust the certificates in `FILE`, and no others")
+	return c
+}
+
+func (f initFlags) init(ctx context.Context, w world) error {
+	base, err := f.base()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(f.out); err == nil && !f.overwrite {
+		return fmt.Errorf("--out: %s is there already; accepted: another name, or --overwrite", f.out)
+	}
+	key := ""
+	if f.keyEnv != "" {
+		if key = w.env(f.keyEnv); key == "" || strings.ContainsAny(key, " \r\n\t") {
+			return fmt.Errorf("--key-env: the variable %s holds no key; accepted: the name of one that does", f.keyEnv)
+		}
+	}
+	example := ""
+	if f.body != "" {
+		data, err := os.ReadFile(f.body)
+		if err == nil && len(data) > mostBody {
+			err = fmt.Errorf("%s: too large; accepted: at most 1 MiB", f.body)
+		}
+		if err != nil {
+			return fmt.Errorf("--body: %w", err)
+		}
+		example = string(data)
+	}
+	ask, err := newAsker(base, f.caFile)
+	if err != nil {
+		return err
+	}
+	defer ask.close()
+	s, err := ask.everything(ctx, key, example)
+	if err != nil {
+		return exitWith(exitCannotTell, err)
+	}
+	text := f.file(s)
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if f.overwrite {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	out, err := os.OpenFile(f.out, flags, 0o644)
+	if err == nil {
+		_, err = out.WriteString(text)
+		err = errors.Join(err, out.Close())
+	}
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if err != nil {
+		return fmt.Errorf("--out: %s: %w", f.out, err)
+	}
+	left := strings.Count(text, fillIn)
+	fmt.Fprintf(w.stdout, "%s: written after %d requests; %d places to fill in\n", f.out, ask.asked, left)
+	if left == 0 {
+		fmt.Fprintf(w.stdout, "next: brimline check --target %s --plan\n", f.out)
+	}
+	return nil
+}
+
+func (f initFlags) base() (*url.URL, error) {
+	u, err := url.Parse(f.url)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("--url: %q is no base URL; accepted: http or https, host and port, such as https://staging.example", f.url)
+	}
+	u.Path = ""
+	return u, nil
+}
+
+// fillIn stands where nothing was seen, and noText where that is a text: no key
+// of a target file takes them there.
+const (
+	fillIn = "FILL-IN"
+	noText = "[FILL-IN]"
+)
+
+// document writes a target file line by line.
+type document struct{ strings.Builder }
+
+func (d *document) say(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+
+// note is a comment; what others sent cannot end it.
+func (d *document) note(format string, args ...any) {
+	d.say("# %s", strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+}
+
+// word is a text as YAML takes it; JSON's is.
+func word(s string) string {
+	quoted, _ := json.Marshal(s) // a string always encodes
+	return string(quoted)
+}
+
+// file is the target file.
+func (f initFlags) file(s seen) string {
+	var d document
+	d.note("yaml-language-server: $schema=./target.schema.json")
+	d.note("A first target file, by what was seen of %s in %d requests.", s.base, s.asked)
+	d.note("Every key is explained by: brimline check --explain-target")
+	for _, line := range s.notes {
+		d.note("%s", line)
+	}
+	d.say("\nbase-urls: [%s]", word(s.base))
+	if f.caFile != "" {
+		d.say("tls: { ca-file: %s }", word(f.besideOut(f.caFile)))
+	}
+	d.say("credential: { header: %s, template: %s }", word(s.credential.Header), word(s.credential.Template))
+	env, plan, onPlan := f.keyEnv, f.plan, word(f.plan)
+	if env == "" {
+		env = fillIn
+	}
+	if plan == "" {
+		plan, onPlan = fillIn, noText
+	}
+	d.say("\n# Keys are never in this file: each is in a variable of the environment or in a file.")
+	d.say("users:\n  - { id: %s, plan: %s, keys: [{ env: %s }] }", word("first"), onPlan, word(env))
+	d.say("\noperations:")
+	body := word(s.body)
+	if s.body == "" {
+		body = noText + " # of a request that succeeds; or body-file"
+	}
+	d.say("  valid:\n    method: %s\n    path: %s", word(s.method), word(s.path))
+	if f.body != "" {
+		d.say("    body-file: %s", word(f.besideOut(f.body)))
+	} else {
+		d.say("    body: %s", body)
+	}
+	if s.succeeds != 0 {
+		d.say("    expect: %d", s.succeeds)
+	}
+	if s.invalid != 0 {
+		d.say("  invalid: { method: %s, path: %s, body: \"{}\", expect: %d }", word(s.method), word(s.path), s.invalid)
+	}
+	f.words(&d, s)
+	if len(s.outside) > 0 {
+		d.say("\noutside-quotas:")
+		for _, path := range s.outside {
+			d.say("  - %s", word(path))
+		}
+	}
+	f.allowance(&d, s, plan)
+	d.say("\ncan:\n  http2: %t\n  stalled-upload: %t", s.http2, s.late)
+	d.say("\nlimits: { max-operations: 1000 }")
+	return d.String()
+}
+
+// besideOut is a file as the target file names it, whose paths are relative to
+// its own folder.
+func (f initFlags) besideOut(path string) string {
+	if rel, err := filepath.Rel(filepath.Dir(f.out), path); err == nil && !filepath.IsAbs(path) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// words writes how the deployment says what the contract says.
+func (f initFlags) words(d *document, s seen) {
+	if len(s.names) > 0 {
+		d.say("\nheaders:")
+		for _, name := range slices.Sorted(maps.Keys(s.names)) {
+			d.say("  %s: %s", name, word(s.names[name]))
+		}
+	}
+	if s.resetIs != "" {
+		d.say("reset-is: %s", s.resetIs)
+	}
+	if s.unauthenticated.status != 0 {
+		d.say("\nanswers:\n  UNAUTHENTICATED: { status: %d%s }", s.unauthenticated.status, map[bool]string{true: ", code: " + word(s.unauthenticated.code)}[s.unauthenticated.code != ""])
+	}
+}
+
+// allowance writes what the key's plan allows: what was seen of its burst, and
+// the rest where the contract has a plan of this name and burst.
+func (f initFlags) allowance(d *document, s seen, plan string) {
+	d.say("\nallowances:\n  %s:", word(plan))
+	number := func(n int64) string {
+		if n == 0 {
+			return fillIn
+		}
+		return fmt.Sprint(n)
+	}
+	var rate, concurrency int64
+	if p, ok := server.DefaultPlans()[plan]; ok && s.burst > 0 {
+		eff, err := policy.Resolve(map[string]policy.Plan{plan: p}, policy.Subscription{Plan: plan}, nil, time.Time{})
+		if err == nil && eff.Allowance.Burst() == s.burst {
+			rate, concurrency = eff.Allowance.RequestsPerMinute(), eff.Allowance.Concurrency()
+			d.say("    # rate and concurrency cannot be seen: these are the reference's, whose plan of this name has the same burst")
+		}
+	}
+	d.say("    requests-per-minute: %s\n    burst: %s\n    concurrency: %s", number(rate), number(s.burst), number(concurrency))
+}
