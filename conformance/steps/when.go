@@ -98,7 +98,18 @@ func (s *Scenario) valid(key int) target.Request {
 	return r
 }
 
-func (s *Scenario) withSecondKey(ctx context.Context) error { return s.sendAll(ctx, s.valid(1)) }
+// withSecondKey asks with the key that was not used so far: a bucket that holds
+// more for it than for the first is another one.
+func (s *Scenario) withSecondKey(ctx context.Context) error {
+	before := len(s.found)
+	err := s.sendAll(ctx, s.valid(1))
+	for i := before; i < len(s.found); i++ {
+		if f := &s.found[i]; f.bucket && !f.short {
+			f.Clause = "POOL-1"
+		}
+	}
+	return err
+}
 
 func (s *Scenario) withKeysInTurn(ctx context.Context) error {
 	return s.sendAll(ctx, s.valid(0), s.valid(1), s.valid(0), s.valid(1))
