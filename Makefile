@@ -18,7 +18,7 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors self-test kills soak endings bench fuzz cover clean compiler database browser promtool proxies
+.PHONY: help build demo test lint floors self-test kills soak endings bench fuzz foreign cover clean compiler database browser promtool proxies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -62,6 +62,9 @@ bench: ## time one decision; BENCH=pattern for other benchmarks, COUNT=6 times
 
 fuzz: ## run every fuzz target for FUZZTIME=10s
 	@scripts/fuzz.sh $(FUZZTIME)
+
+foreign: proxies ## run the whole suite against other people's limiters, twice; writes docs/foreign.md
+	@CGO_ENABLED=0 go test -count 1 -timeout 30m -run '^TestForeign' ./conformance -foreign 2
 
 cover: ## measure what the tests reach; leaves bin/cover.html
 	@mkdir -p bin
