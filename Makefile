@@ -49,8 +49,8 @@ kills: build ## measure anew which scenario catches which fault; CLAUSES=RATE-9,
 	done
 	@go test ./conformance -count 1 -run '^TestKillsAreComplete$$' -kills ../out/kills
 
-soak: build ## run the suite again and again on busy cores; SOAK=50 times a clock
-	@scripts/soak.sh $(SOAK)
+soak: proxies ## judge a correct server SOAK=50 times in each of four settings on busy cores
+	@SOAK=$(SOAK) go test ./conformance -count 1 -v -timeout 6h -parallel 6 -run '^TestSoak$$'
 
 endings: compiler ## end ENDINGS=100000 requests in every way there is; is every permit back?
 	@ENDINGS=$(ENDINGS) go test -race -count 1 -v -timeout 60m -run '^TestEveryEnding$$' ./reference/server
