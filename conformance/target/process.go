@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -375,28 +374,4 @@ func freePort() (string, error) {
 		}
 	}
 	return "", errors.New("there is no free port on loopback")
-}
-
-// maxOutput is how much of what a server prints is kept.
-const maxOutput = 16 << 10
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct {
-	most int
-
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
-	return len(p), nil
-}
-
-func (b *bounded) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.ToValidUTF8(string(b.kept), "")
 }
