@@ -34,6 +34,9 @@ func judge(clauses []contract.Clause, outcomes []outcome, strict bool) []record.
 			}
 		}
 		rc.Verdict, rc.Reason = sum(rc.Scenarios)
+		if slices.Contains(c.Needs, contract.NeedReference) && len(rc.Scenarios) == 0 {
+			rc.Reason = "not to be seen from outside"
+		}
 		all = append(all, rc)
 	}
 	return all

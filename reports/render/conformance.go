@@ -52,8 +52,8 @@ func Conformance(w io.Writer, c record.Conformance, t Text) error {
 	if t.Detail != Quiet {
 		b.changes(c.Changes)
 	}
-	if power := PowerText(c.Power); power != "" && t.Detail != Quiet {
-		b.line("\npower: %s", power)
+	if p := c.Power; p.Detectable < p.Known && t.Detail != Quiet {
+		b.line("\npower: %s", PowerText(p))
 	}
 	if t.Report != "" {
 		b.line("\nreport: %s", t.Report)
@@ -84,7 +84,11 @@ func (b *page) paint(v record.Verdict, text string) string {
 
 // reach says how much of the contract the run could see.
 func reach(c record.Conformance) string {
-	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", len(c.Clauses)-c.Counts.NotRun, len(c.Clauses), figure.Count(c.Charged, "operation"))
+	asked := len(c.Clauses) - len(nobodyAsked(c))
+	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", len(c.Clauses)-c.Counts.NotRun, asked, figure.Count(c.Charged, "operation"))
+	if c.WaitedMS >= 1000 {
+		text += fmt.Sprintf(", scenarios waited %s in all", tookText(c.WaitedMS))
+	}
 	if len(c.Selected) > 0 {
 		text = strings.Join(c.Selected, ", ") + ": " + text
 	}

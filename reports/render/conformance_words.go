@@ -53,6 +53,9 @@ func lastLine(c record.Conformance) string {
 		record.Pass, record.Fail, record.Stale, record.KnownFails, record.Differs, record.Untrue, record.Inconclusive, record.SetupFailed, record.NotRun,
 	} {
 		n := c.Counts.Get(v)
+		if v == record.NotRun {
+			n -= len(nobodyAsked(c))
+		}
 		switch text := fmt.Sprintf("%d %s", n, wordsOf(v).counts); {
 		case n == 0:
 		case unjudged(v):
