@@ -44,7 +44,7 @@ func asItIs(text string) string { return text }
 // judged is what check says of clauses.
 func judged(t *testing.T, path string, clauses ...string) (record.Conformance, int) {
 	t.Helper()
-	code, out, errs := runCheck(t, "--target", path, "--clauses", strings.Join(clauses, ","), "--json")
+	code, out, errs := runCheckIn(t, os.LookupEnv, "--target", path, "--clauses", strings.Join(clauses, ","), "--json")
 	var c record.Conformance
 	require.NoError(t, json.Unmarshal([]byte(out), &c), "%s%s", out, errs)
 	require.NotContains(t, out+errs, "isk_free_0", "no key is shown")
@@ -102,7 +102,7 @@ func TestCheckByCommandsThatLie(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := openOffice(t).site(t, c.alter)
-			code, out, errs := runCheck(t, "--target", path, "--clauses", "CHG-1", "--json")
+			code, out, errs := runCheckIn(t, os.LookupEnv, "--target", path, "--clauses", "CHG-1", "--json")
 			require.Equal(t, exitUsage, code, "%s%s", out, errs)
 			require.Contains(t, out+errs, c.want)
 			if out != "" {

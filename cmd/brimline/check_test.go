@@ -26,9 +26,15 @@ import (
 // runCheck runs "brimline check" and returns its exit code and outputs.
 func runCheck(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return runCheckIn(t, noEnvironment, args...)
+}
+
+// runCheckIn is runCheck in an environment.
+func runCheckIn(t *testing.T, getenv func(string) (string, bool), args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	code = run(t.Context(), append([]string{"check"}, args...), world{
-		getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+		getenv: getenv, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
 	})
 	return code, out.String(), errs.String()
 }

@@ -44,7 +44,7 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they are rejected while the date is an hour behind$`, "the date is set back for one request", needs{contract.NeedClock}, s.rejectedInThePast},
 		{when, `^they wait for two tokens$`, "until two have surely come back", nil, s.waitForTwo},
 		{when, `^they wait as long as (Retry-After|RateLimit-Reset) says$`, "on the latest answer", nil, func(ctx context.Context, header string) error { return s.obey(ctx, s.answer(), header) }},
-		{when, `^they wait as long as the first Retry-After said$`, "of the answers of the sentence before", nil, func(ctx context.Context) error { return s.obey(ctx, s.got[0], contract.HeaderRetryAfter) }},
+		{when, `^they wait as long as the first Retry-After said$`, "of the answers of the sentence before", nil, s.obeyFirst},
 		{when, `^they wait until the next token is due$`, "until it has surely come back", nil, s.waitForOne},
 		{when, `^they idle until their bucket has long been full$`, "three tokens' time longer", nil, s.idle},
 	}
@@ -346,6 +346,16 @@ func (s *Scenario) obey(ctx context.Context, e exchange, header string) error {
 		return fmt.Errorf("%w: %s %q tells nobody how long to wait", ErrBroken, header, n)
 	}
 	return asInconclusive(s.Wait(ctx, time.Duration(n.Value)*time.Second))
+}
+
+// obeyFirst waits as long as the first of several rejections said. Where that was
+// wrong from the beginning, the wait shows nothing of what came after it.
+func (s *Scenario) obeyFirst(ctx context.Context) error {
+	first := s.got[0]
+	if slices.ContainsFunc(first.Findings, func(f oracle.Finding) bool { return f.Clause == "HDR-5" }) {
+		return fmt.Errorf("%w: the first %s was wrong already", ErrBroken, contract.HeaderRetryAfter)
+	}
+	return s.obey(ctx, first, contract.HeaderRetryAfter)
 }
 
 func asInconclusive(err error) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -21,8 +22,8 @@ type User struct {
 
 	keys    []Secret
 	leased  bool
-	fresh   bool // made for this lease
-	several bool // more than one of its keys was used in this lease
+	fresh   bool        // made for this lease
+	several atomic.Bool // more than one of its keys was used in this lease
 	flights flights
 	changes changes
 
@@ -141,8 +142,8 @@ func (t *Target) Return(ctx context.Context, u *User) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if u.several { // that they drew on one bucket is for POOL-1 to say, and not for whoever is next
-		u.Bucket, u.several = oracle.NewUnknown(u.Bucket.Allowance(), t.time.atMost()), false
+	if u.several.Swap(false) { // that they drew on one bucket is for POOL-1 to say, and not for whoever is next
+		u.Bucket = oracle.NewUnknown(u.Bucket.Allowance(), t.time.atMost())
 	}
 	if err == nil && !u.fresh && !u.changes.spoiled {
 		u.leased = false

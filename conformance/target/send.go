@@ -164,7 +164,9 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
 	if u != nil {
 		t.CatchUp(u)
-		u.several = u.several || r.Key > 0
+		if r.Key > 0 {
+			u.several.Store(true)
+		}
 	}
 	credential, err := t.credential(u, r)
 	f.exchange.Curl = t.curl(base, r, credential)

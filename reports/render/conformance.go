@@ -85,7 +85,7 @@ func (b *page) paint(v record.Verdict, text string) string {
 // reach says how much of the contract the run could see.
 func reach(c record.Conformance) string {
 	asked := len(c.Clauses) - len(nobodyAsked(c))
-	text := fmt.Sprintf("%d of %d clauses judged, %s charged at most", len(c.Clauses)-c.Counts.NotRun, asked, figure.Count(c.Charged, "operation"))
+	text := fmt.Sprintf("%d of %s judged, %s charged at most", len(c.Clauses)-c.Counts.NotRun, figure.Count(int64(asked), "clause"), figure.Count(c.Charged, "operation"))
 	if c.WaitedMS >= 1000 {
 		text += fmt.Sprintf(", scenarios waited %s in all", tookText(c.WaitedMS))
 	}
@@ -116,8 +116,8 @@ func (b *page) groups(c record.Conformance) {
 		g := groups[len(groups)-1]
 		g.marks += b.paint(cl.Verdict, mark(cl.Verdict))
 		g.looked = g.looked || len(cl.Scenarios) > 0
-		if cl.Verdict == record.NotRun && !strings.Contains(strings.Join(g.reasons, "; "), cl.Reason) {
-			g.reasons = append(g.reasons, cl.Reason)
+		if cl.Verdict == record.NotRun {
+			g.reasons = append(g.reasons, strings.Split(cl.Reason, "; ")...)
 		}
 		if g.looked {
 			width = max(width, utf8.RuneCountInString(cl.Group))
@@ -131,13 +131,38 @@ func (b *page) groups(c record.Conformance) {
 		}
 		text := fmt.Sprintf("  %-*s  %s", width, g.name, g.marks)
 		if len(g.reasons) > 0 {
-			text += "  not run: " + strings.Join(g.reasons, "; ")
+			text += "  not run: " + gathered(g.reasons)
 		}
 		b.line("%s", text)
 	}
 	if len(unseen) > 0 {
 		b.line("  no scenario looks yet at: %s", strings.Join(unseen, ", "))
 	}
+}
+
+// gathered is why clauses were not run, what they need named once for all.
+func gathered(reasons []string) string {
+	var needs, all []string
+	add := func(list []string, text string) []string {
+		if slices.Contains(list, text) {
+			return list
+		}
+		return append(list, text)
+	}
+	for _, r := range reasons {
+		list, ok := strings.CutPrefix(r, "needs ")
+		if !ok {
+			all = add(all, r)
+			continue
+		}
+		for n := range strings.SplitSeq(list, ", ") {
+			needs = add(needs, n)
+		}
+	}
+	if len(needs) > 0 {
+		all = append([]string{"needs " + strings.Join(needs, ", ")}, all...)
+	}
+	return strings.Join(all, "; ")
 }
 
 // scenarios writes every clause that was looked at with all its scenarios.
