@@ -106,6 +106,7 @@ func absurdServers() map[string]absurd {
 		mints   = "its ids are its own, whatever the client sends"
 		counts  = "it counts to its five, and waits as long as it has to"
 		refuses = "its window comes before anything else"
+		parses  = "what net/http refuses has no id, and takes nothing from a Remaining that never changes"
 	)
 	ids := map[string]string{"ERR-5": mints}
 	malformed := map[string]string{contract.HeaderLimit: "ten", contract.HeaderRemaining: "-1", contract.HeaderReset: "1.5", contract.HeaderRetryAfter: "soon"}
@@ -115,7 +116,7 @@ func absurdServers() map[string]absurd {
 		"429 cap, in form, to all":             {handler: always(says{status: 429, ids: true, headers: empty, body: shaped(contract.CodeConcurrencyLimited)}), may: ids},
 		"200 to all":                           {handler: always(ok)},
 		"200 to all, with ids":                 {handler: always(says{status: 200, ids: true}), may: ids},
-		"200 to all, headers of a full bucket": {handler: always(says{status: 200, ids: true, headers: full}), may: ids},
+		"200 to all, headers of a full bucket": {handler: always(says{status: 200, ids: true, headers: full}), may: map[string]string{"ERR-5": mints, "LOG-8": parses}},
 		"500 to all":                           {handler: always(says{status: 500})},
 		"500, in form, to all":                 {handler: always(says{status: 500, ids: true, body: shaped("OOPS")}), may: ids},
 		"500 even to health":                   {handler: func() http.Handler { return says{status: 500} }},
