@@ -43,7 +43,7 @@ const operation = "GUARD-1,GUARD-2,RESTART-1,ANON-8,METRIC-1,METRIC-2"
 func TestCheckStartsServers(t *testing.T) {
 	t.Parallel()
 	code, out, errs := checkStarting(t, "--json", "--clauses", operation)
-	require.Equal(t, exitHolds, code, errs)
+	require.Equal(t, exitHolds, code, "%s%s", out, errs)
 	requireAllPass(t, out)
 }
 
