@@ -1,7 +1,9 @@
 package conformance_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,30 +30,46 @@ func behindNginx(t *testing.T, buffering string, alter func(*wiring.Parts)) refe
 	return r
 }
 
+// It is not run beside others: what is left of a bucket tells the less, the longer
+// an answer takes.
 func TestTheLedgerIsTheWitnessBehindAProxy(t *testing.T) {
-	t.Parallel()
 	clauses := []string{"CONC-1", "CONC-2", "CONC-3", "CONC-6", "POOL-2", "POOL-3", "HDR-9"}
-	tgt := behindNginx(t, "off", nil).open(t)
-	require.True(t, tgt.Has(contract.NeedHold), tgt.Describe())
-	c, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: clauses})
-	require.NoError(t, err)
-	requireKept(t, c)
-	require.Greater(t, c.Counts.Pass, len(clauses)/2)
-
+	untilTold(t, func() bool {
+		tgt := behindNginx(t, "off", nil).open(t)
+		if !tgt.Has(contract.NeedHold) {
+			return false
+		}
+		c, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: clauses})
+		require.NoError(t, err)
+		requireKept(t, c)
+		return c.Counts.Pass > len(clauses)/2
+	})
 	for _, name := range []string{"cap-plus-one", "no-concurrency-cap"} {
 		f, err := fault.ByName(name)
 		require.NoError(t, err)
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		untilTold(t, func() bool {
 			c, err := conformance.Run(t.Context(), behindNginx(t, "off", f.Apply).open(t), conformance.Options{Clauses: []string{f.Clause}})
-			require.NoError(t, err)
-			for _, cl := range c.Clauses {
-				if cl.ID == f.Clause {
-					require.Equal(t, record.Fail, cl.Verdict, cl.Reason)
-				}
+			if errors.Is(err, conformance.ErrSelection) {
+				return false // no hold is offered
 			}
+			require.NoError(t, err)
+			i := slices.IndexFunc(c.Clauses, func(cl record.Clause) bool { return cl.ID == f.Clause })
+			require.NotEqual(t, record.Pass, c.Clauses[i].Verdict, name)
+			return c.Clauses[i].Verdict == record.Fail
 		})
 	}
+}
+
+// untilTold asks again where a busy machine left too little to be told. That it is
+// told in the end is what the test is about.
+func untilTold(t *testing.T, told func() bool) {
+	t.Helper()
+	for range 5 {
+		if told() {
+			return
+		}
+	}
+	t.Fatal("it could not be told, however often it was asked")
 }
 
 func TestAProxyThatBuffersUploadsHoldsNothing(t *testing.T) {

@@ -68,13 +68,14 @@ func TestQuietLimiterIsNotBlamedForWhatItsParserRefuses(t *testing.T) {
 // What a parser lets through is a request, and costs a token.
 func TestLargeHeadThatIsLetThroughCostsItsToken(t *testing.T) {
 	t.Parallel()
-	c := judged(t, healthy(&buckets{share: 1, users: map[string]*bucket{}}), absurdTarget, []string{"LOG-8"})()
-	for _, cl := range c.Clauses {
-		if cl.ID == "LOG-8" {
-			require.Equal(t, record.Pass, cl.Verdict, "%+v", cl.Scenarios)
+	untilTold(t, func() (told bool) {
+		c := judged(t, healthy(&buckets{share: 1, users: map[string]*bucket{}}), absurdTarget, []string{"LOG-8"})()
+		for _, cl := range c.Clauses {
+			require.NotEqual(t, record.Fail, cl.Verdict, "%s: %+v", cl.ID, cl.Scenarios)
+			told = told || cl.ID == "LOG-8" && cl.Verdict == record.Pass
 		}
-		require.NotEqual(t, record.Fail, cl.Verdict, "%s: %+v", cl.ID, cl.Scenarios)
-	}
+		return told
+	})
 }
 
 // stalling is a right limiter of one token every two seconds that takes its time
