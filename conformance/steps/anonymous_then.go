@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -103,16 +104,31 @@ func (s *Scenario) isGeneric() error {
 	case len(shape(a)) > 0:
 		return s.broken(e, "body", "the error shape", shape(a)[0].Got)
 	}
-	words := append(s.Plans(), "plan", "quota", "user")
+	names := s.Plans()
 	for _, u := range s.they {
-		words = append(words, u.ID)
+		names = append(names, u.ID)
 	}
-	for _, w := range words {
-		if strings.Contains(strings.ToLower(string(e.Body)), strings.ToLower(w)) {
-			return s.broken(e, "body", "no word of a user, plan or quota", w)
-		}
+	text := strings.ReplaceAll(string(e.Body), e.Answer.RequestID.Value, "")
+	if told := tells(text, names); told != "" {
+		return s.broken(e, "body", "no word of a user, plan or quota", told)
 	}
 	return s.verdict()
+}
+
+// tells is the word in a text that tells of a user: a quota, a plan, or one of
+// the names; empty: there is none. It goes by whole words, also those of a name
+// like userPlan: an id may have any letters within.
+func tells(text string, names []string) string {
+	words := []string{"plans?", "quotas?", "users?"}
+	for _, n := range names {
+		words = append(words, regexp.QuoteMeta(n))
+	}
+	text = regexp.MustCompile(`(\p{Ll})(\p{Lu})`).ReplaceAllString(text, "$1 $2")
+	told := regexp.MustCompile(`(?i)(?:^|[^\pL\pN])(` + strings.Join(words, "|") + `)(?:[^\pL\pN]|$)`).FindStringSubmatch(text)
+	if told == nil {
+		return ""
+	}
+	return told[1]
 }
 
 func (s *Scenario) rejectedAudit(ctx context.Context) (exchange, control.Audit, error) {
