@@ -36,7 +36,8 @@ func TestOtherClientHeaders(t *testing.T) {
 				case slices.Contains(told, cl.ID):
 					require.Equal(t, record.Pass, cl.Verdict, "%s: %s %+v", cl.ID, cl.Reason, cl.Scenarios)
 				case slices.Contains(clauses, cl.ID):
-					require.Equal(t, record.SetupFailed, cl.Verdict, "%s: %s %+v", cl.ID, cl.Reason, cl.Scenarios)
+					require.Contains(t, []record.Verdict{record.Pass, record.NotRun}, cl.Verdict, "%s: %s %+v", cl.ID, cl.Reason, cl.Scenarios)
+					require.Contains(t, cl.Reason, "names one address", cl.ID)
 				default:
 					require.Equal(t, record.NotRun, cl.Verdict, "%s: %s %+v", cl.ID, cl.Reason, cl.Scenarios)
 				}

@@ -60,6 +60,7 @@ func TestVerdictOfOneScenario(t *testing.T) {
 		"not answered":                  {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: timeout", steps.ErrInconclusive)}, false, "RATE-1", record.Inconclusive, "timeout"},
 		"not run":                       {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "needs hold"}}, false, "RATE-1", record.NotRun, "needs hold"},
 		"declared and untrue":           {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "declared, but untrue: x", Untrue: true}}, false, "RATE-1", record.Untrue, "declared, but untrue: x"},
+		"found to be out of reach":      {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: %w: a page", steps.ErrSetup, target.ErrUnsupported)}, false, "RATE-1", record.NotRun, "the target does not offer this: a page"},
 		"found untrue on its way":       {outcome{Planned: about("RATE-1"), err: fmt.Errorf("%w: %w: x", steps.ErrSetup, target.ErrUntrue)}, false, "RATE-1", record.Untrue, "declared, but untrue: x"},
 		"interrupted":                   {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "interrupted"}, err: errInterrupted}, false, "RATE-1", record.NotRun, "interrupted"},
 		"interrupted with a finding":    {outcome{Planned: Planned{Name: "n", Clauses: []string{"RATE-1"}, NotRun: "interrupted"}, err: errInterrupted, findings: found("RATE-1")}, false, "RATE-1", record.Fail, ""},

@@ -80,7 +80,9 @@ func (s *Scenario) knock(ctx context.Context, credentials [][]string) error {
 			if err != nil {
 				return got, err
 			}
-			got = append(got, e)
+			if !e.Unread { // an HTTP parser may refuse two lines: no handler saw them (LOG-8)
+				got = append(got, e)
+			}
 		}
 		return got, nil
 	})

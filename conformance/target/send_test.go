@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/target"
 )
@@ -291,6 +292,22 @@ func TestBucketHearsOfWhatAParserLetsThrough(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, through, "a head of 64 KiB")
+}
+
+// A proxy may put right what it was sent; the server behind it then answers like
+// to any other request, be it with 400.
+func TestAnAnswerThatTellsOfTheBucketIsNoParsers(t *testing.T) {
+	for _, from := range []struct {
+		who    string
+		header http.Header
+		parser bool
+	}{
+		{"a parser", http.Header{}, true},
+		{"a handler", http.Header{http.CanonicalHeaderKey(contract.HeaderLimit): {"10"}}, false},
+	} {
+		a := contract.ParseAnswer(http.StatusBadRequest, from.header, nil)
+		require.Equal(t, from.parser, target.Exchange{Status: a.Status, Answer: a}.RefusedByParser(), from.who)
+	}
 }
 
 // Whether two keys draw on one bucket is a question of its own, so that what a

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/invoicespec/brimline/conformance/contract"
 )
 
 // Unparsable is a request that an HTTP parser refuses before any handler sees it.
@@ -57,8 +59,12 @@ func (t *Target) SendUnparsable(ctx context.Context, u *User, x Unparsable) Exch
 }
 
 // RefusedByParser reports whether an answer has a status with which an HTTP
-// parser refuses what it does not hand to a handler (LOG-8).
+// parser refuses what it does not hand to a handler (LOG-8), and tells of no
+// bucket, as the answer to a request that a proxy has put right does.
 func (e Exchange) RefusedByParser() bool {
+	if e.Answer.Limit.State != contract.Absent {
+		return false
+	}
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge,
 		http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
