@@ -41,9 +41,11 @@ func startable() (*target.Process, error) {
 	}
 	return &target.Process{
 		Command: []string{path, "serve", "--listen", "127.0.0.1:{port}", "--metrics", "127.0.0.1:{metrics-port}", "--keys-file", "{keys-file}",
-			"--control", "127.0.0.1:{control-port}", "--control-token-file", "{folder}/control.token"},
+			"--control", "127.0.0.1:{control-port}", "--control-token-file", "{folder}/control.token",
+			"--api-log", "{folder}/api.log"},
 		Environment: map[string]string{"PATH": ""}, // it runs no other program
 		Control:     &target.ControlAddress{URL: "http://127.0.0.1:{control-port}", TokenFile: "{folder}/control.token"},
+		KeptLog:     true,
 		MetricsURL:  "http://127.0.0.1:{metrics-port}/metrics",
 	}, nil
 }

@@ -91,6 +91,32 @@ Feature: Audit
         | request                 |
         | a request above the cap |
 
+  @LOG-5 @DECIDED @needs-process @needs-kept-log
+  Rule: What was answered is in the log, however the server ends
+
+    Scenario: a kill right after the answers
+      Given a server of its own
+      And a rested user on the smallest plan
+      When they send requests until the first rejection
+      And that server is killed and another is started in its place
+      Then each request that was answered is in the log, and once
+
+    Scenario: a stop right after the answers
+      Given a server of its own
+      And a rested user on the smallest plan
+      When they send requests until the first rejection
+      And that server is stopped and another is started in its place
+      Then each request that was answered is in the log, and once
+
+  @LOG-6 @DECIDED @needs-process @needs-kept-log
+  Rule: What is delivered twice is in the log once
+
+    Scenario: a kill while entries are on their way
+      Given a server of its own
+      And a rested user on the smallest plan
+      When that server is killed while they send requests, and another is started in its place
+      Then each request that was answered is in the log, and once
+
   @LOG-7 @DECIDED @needs-operations
   Rule: The capacity check reserves one operation; success charges it, anything else gives it back
 

@@ -10,18 +10,20 @@ import (
 )
 
 // startable is how the suite starts one more server, by the program that is
-// running, with more arguments. It has users and keys from a file, so that they
-// outlive it.
+// running, with more arguments. It has users and keys from a file and its API log
+// in another, so that they outlive it.
 func startable(executable string, more ...string) *target.Process {
 	return &target.Process{
 		Command: append([]string{executable, "serve", "--listen", "127.0.0.1:{port}",
 			"--metrics", "127.0.0.1:{metrics-port}", "--keys-file", "{keys-file}",
-			"--control", "127.0.0.1:{control-port}", "--control-token-file", "{folder}/control.token"}, more...),
+			"--control", "127.0.0.1:{control-port}", "--control-token-file", "{folder}/control.token",
+			"--api-log", "{folder}/api.log"}, more...),
 		// It runs no other program. A library of the suite's looks for one at every
 		// start, which takes longer than all the rest.
 		Environment: map[string]string{"PATH": ""},
 		MetricsURL:  "http://127.0.0.1:{metrics-port}" + telemetry.Path,
 		Control:     &target.ControlAddress{URL: "http://127.0.0.1:{control-port}", TokenFile: "{folder}/control.token"},
+		KeptLog:     true,
 		StopWithin:  30 * time.Second,
 	}
 }

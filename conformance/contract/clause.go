@@ -45,6 +45,7 @@ const (
 	NeedAddresses    Need = "addresses"
 	NeedProxy        Need = "proxy"
 	NeedProcess      Need = "process"
+	NeedKeptLog      Need = "kept-log"
 	NeedRestart      Need = "restart"
 	NeedReplicas     Need = "replicas"
 	NeedPage         Need = "page"
@@ -83,6 +84,7 @@ func Needs() []Meaning {
 		{NeedAddresses, "several source addresses"},
 		{NeedProxy, "a trusted proxy to send through"},
 		{NeedProcess, "a server that can be started and stopped with a configuration"},
+		{NeedKeptLog, "the log of a server that was started, shown by the next one in its place"},
 		{NeedRestart, "a server that can be told to start anew on what it has stored"},
 		{NeedReplicas, "several base URLs on one pool"},
 		{NeedPage, "the billing page, and how to sign in to it, in the target file"},

@@ -74,7 +74,7 @@ func (s *Scenario) topics() []topic {
 		{"answers", s.thens()},
 		{"what a request leaves behind", s.audits()},
 		{"the billing page", s.pages()},
-		{"servers of a scenario's own", s.startups()},
+		{"servers of a scenario's own", slices.Concat(s.startups(), s.endings())},
 		{"the page of metrics", s.metered()},
 		{Offered, s.offered()},
 	}

@@ -93,6 +93,16 @@ func (t *Target) StartAnew(ctx context.Context) error {
 	return nil
 }
 
+// KillServer ends the server that this target is of, which has no time to do
+// anything about it. [Target.StartAnew] starts another in its place.
+func (t *Target) KillServer() error {
+	if t.process == nil {
+		return fmt.Errorf("%w: a server of its own", ErrUnsupported)
+	}
+	t.process.kill()
+	return nil
+}
+
 func (t *Target) userNamed(id string) *User {
 	return t.users[slices.IndexFunc(t.users, func(u *User) bool { return u.ID == id })]
 }
@@ -354,10 +364,18 @@ func (p *serverProcess) stop() error {
 	case <-time.After(p.file().stopWithin()):
 		err = fmt.Errorf("the server did not stop within %s", p.file().stopWithin())
 	}
-	kill(p.cmd) // and whoever it has left behind
+	p.kill() // and whoever it has left behind
+	return err
+}
+
+// kill ends the process and its children.
+func (p *serverProcess) kill() {
+	if p.cmd == nil {
+		return
+	}
+	kill(p.cmd)
 	<-p.ended
 	p.cmd = nil
-	return err
 }
 
 // remove stops the process and leaves nothing of it.

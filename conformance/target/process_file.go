@@ -24,6 +24,7 @@ type Process struct {
 	BaseURL      string            `yaml:"base-url,omitempty"`      // empty: http://127.0.0.1:{port}
 	MetricsURL   string            `yaml:"metrics-url,omitempty"`   // needed where can.metrics is given
 	Control      *ControlAddress   `yaml:"control,omitempty"`       // needed where can.control is given; the token file is written by the server
+	KeptLog      bool              `yaml:"kept-log,omitempty"`      // its control server tells of the log entries of whoever ran in its place before
 	ReadyWithin  time.Duration     `yaml:"ready-within,omitempty"`  // 0: not given, so 20 seconds
 	StopWithin   time.Duration     `yaml:"stop-within,omitempty"`   // 0: not given, so 20 seconds
 }
@@ -55,6 +56,8 @@ func (f File) checkProcess(p Process) *problem {
 		return &problem{key + ".command", "empty", "a program and its arguments"}
 	case !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, portPlace) }):
 		return &problem{key + ".command", "nothing tells the server its port", portPlace + " in an argument, or in environment"}
+	case p.KeptLog && p.Control == nil:
+		return &problem{key + ".control", "missing beside kept-log", "where the server that is started speaks it"}
 	case f.Can.Metrics != nil && p.MetricsURL == "":
 		return &problem{key + ".metrics-url", "missing beside can.metrics", "a URL such as http://127.0.0.1:{metrics-port}/metrics"}
 	}

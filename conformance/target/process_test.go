@@ -133,9 +133,20 @@ func TestAServerOfAScenariosOwn(t *testing.T) {
 	after, err := own.Meters(t.Context())
 	require.NoError(t, err)
 	require.NotEqual(t, before[0].Labels["pid"], after[0].Labels["pid"])
+
+	require.NoError(t, own.KillServer())
+	requireGone(t, child)
+	_, err = own.Meters(t.Context())
+	require.Error(t, err)
+	require.NoError(t, own.KillServer(), "it is gone already")
+	require.NoError(t, own.StartAnew(t.Context()))
+	killed, err := own.Meters(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, after[0].Labels["pid"], killed[0].Labels["pid"])
 	require.NoError(t, own.Close())
 	requireGone(t, child)
 	require.ErrorIs(t, tgt.StartAnew(t.Context()), target.ErrUnsupported)
+	require.ErrorIs(t, tgt.KillServer(), target.ErrUnsupported)
 }
 
 // A run that is interrupted leaves no server behind.
@@ -168,6 +179,7 @@ func TestAProcessThatMakesNoSense(t *testing.T) {
 		"a stale token":     {`{ command: [./run, "{port}"], control: { url: "http://127.0.0.1:1", token-file: x } }`, `"x" would outlive the server; accepted: a file that it writes in {folder}`},
 		"control elsewhere": {`{ command: [./run, "{port}"], control: { url: "https://example.org", token-file: "{folder}/x" } }`, `can.process.control.url: "https://example.org" is not on loopback`},
 		"its control":       {`{ command: [./run, "{port}"] }`, `can.process.control: missing beside can.control`},
+		"nobody to ask":     {`{ command: [./run, "{port}"], kept-log: true }`, `can.process.control: missing beside kept-log`},
 		"its metrics":       {"{ command: [./run, \"{port}\"] }\n  metrics: { url: \"http://127.0.0.1:9/metrics\" }", `can.process.metrics-url: missing beside can.metrics`},
 		"a page with keys":  {"{ command: [./run, \"{port}\"] }\n  metrics: { url: \"http://127.0.0.1:9/metrics?key=1\" }", `can.metrics.url: "http://127.0.0.1:9/metrics?key=1" is no page's URL`},
 	} {

@@ -131,7 +131,7 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"a page without word": {"limits:", "  page: { path: /b, sign-in: /s, field: key }\nlimits:", false},
 		"a page of metrics":   {"limits:", "  metrics: { url: \"http://a/metrics\" }\nlimits:", true},
 		"metrics at no page":  {"limits:", "  metrics: { url: \"http://a\" }\nlimits:", false},
-		"a process":           {"limits:", "  process: { command: [./run, \"{port}\"], environment: { A_B: c }, setting-names: { invoicespec.rate-limit.replicas: N }, ready-within: 5s, control: { url: \"http://127.0.0.1:1\", token-file: \"{folder}/t\" } }\nlimits:", true},
+		"a process":           {"limits:", "  process: { command: [./run, \"{port}\"], environment: { A_B: c }, setting-names: { invoicespec.rate-limit.replicas: N }, ready-within: 5s, kept-log: true, control: { url: \"http://127.0.0.1:1\", token-file: \"{folder}/t\" } }\nlimits:", true},
 		"a process's control": {"limits:", "  process: { command: [./run, \"{port}\"], control: { url: \"http://127.0.0.1:{control-port}\", token-file: \"{folder}/token\" } }\nlimits:", true},
 		"a token that stays":  {"limits:", "  process: { command: [./run, \"{port}\"], control: { url: \"http://127.0.0.1:{control-port}\", token-file: token } }\nlimits:", false},
 		"no command":          {"limits:", "  process: { command: [] }\nlimits:", false},

@@ -276,6 +276,8 @@ func (t *Target) Has(n contract.Need) bool {
 		return t.file.Can.Metrics != nil && t.untrue[n] == ""
 	case contract.NeedProcess:
 		return t.file.Can.Process != nil && t.untrue[n] == ""
+	case contract.NeedKeptLog:
+		return t.Has(contract.NeedProcess) && t.file.Can.Process.KeptLog
 	case contract.NeedRestart, contract.NeedClock:
 		return t.behindHas(n) && t.Movable() // a restart is everybody's: where time moves, scenarios run alone
 	case contract.NeedReplicas:

@@ -105,3 +105,40 @@ func TestFileInParallel(t *testing.T) {
 	}
 	require.Len(t, seen, 1000)
 }
+
+// Find sees what every process has written, and what is there twice; a line that
+// is no entry of the request is passed over, and so is one without an end.
+func TestFind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.jsonl")
+	for range 2 {
+		l, err := apilog.OpenFile(path)
+		require.NoError(t, err)
+		for _, id := range []string{"r1", "r10", "twice"} {
+			e := entry(id)
+			if id == "r10" {
+				e.Path = "/v1/invoice/once" // another's id, within
+			}
+			require.NoError(t, l.Write(t.Context(), e))
+		}
+		require.NoError(t, l.Close())
+	}
+	l, err := apilog.OpenFile(path)
+	require.NoError(t, err)
+	require.NoError(t, l.Write(t.Context(), entry("once")))
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(f, "no entry of once\n%s\n{\"request_id\":\"torn\"}", strings.Repeat("x", 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	for id, want := range map[string]int{"r1": 2, "twice": 2, "once": 1, "r": 0, "torn": 0, "": 0} {
+		found, err := l.Find(id)
+		require.NoError(t, err)
+		require.Len(t, found, want, id)
+		for _, e := range found {
+			require.Equal(t, id, e.RequestID)
+		}
+	}
+	require.NoError(t, l.Close())
+	_, err = l.Find("r1")
+	require.ErrorContains(t, err, `look for request "r1" in the API log: `)
+}

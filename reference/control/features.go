@@ -140,6 +140,24 @@ func (c *Control) auditUser(user string, _ *http.Request) (int, any, error) {
 	return http.StatusOK, c.recorder.user(user), nil
 }
 
+// auditRequest tells what became of a request. Of one that this process knows
+// nothing of, as of those that an earlier one answered, the log is asked.
 func (c *Control) auditRequest(r *http.Request) (int, any, error) {
-	return http.StatusOK, c.recorder.request(mux.Vars(r)["request"]), nil
+	id := mux.Vars(r)["request"]
+	a, known := c.recorder.request(id)
+	if known || c.parts.Logged == nil {
+		return http.StatusOK, a, nil
+	}
+	logged, err := c.parts.Logged(r.Context(), id)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, e := range logged {
+		x, err := entryOf(e)
+		if err != nil {
+			return 0, nil, err
+		}
+		a.Entries = append(a.Entries, x)
+	}
+	return http.StatusOK, a, nil
 }

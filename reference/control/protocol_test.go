@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	wire "github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/wiring"
 )
@@ -133,6 +135,26 @@ func TestEveryOperation(t *testing.T) {
 	for id := range p.ops {
 		require.True(t, p.called[id], "%s was not called", id)
 	}
+}
+
+// Of what an earlier process has answered the log knows more than the control
+// does.
+func TestAuditOfAnEarlierProcess(t *testing.T) {
+	k, err := account.NewKey("free")
+	require.NoError(t, err)
+	cfg := server.Config{APILog: filepath.Join(t.TempDir(), "api.log"), Known: []server.User{{ID: "user-1", Plan: "free", Keys: []account.Key{k}}}}
+	first := startWith(t, cfg)
+	id := params{"request": first.invoice(k.Reveal()).Header.Get("X-Request-Id")}
+	before := ok[wire.Audit](first, "auditRequest", id, "")
+	require.Len(t, before.Entries, 1)
+	require.EqualValues(t, 1, before.Charges)
+	require.NoError(t, first.Close(t.Context()))
+
+	second := startWith(t, cfg)
+	after := ok[wire.Audit](second, "auditRequest", id, "")
+	require.Equal(t, before.Entries, after.Entries)
+	require.Zero(t, after.Charges, "the second process has charged nothing")
+	require.Empty(t, ok[wire.Audit](second, "auditRequest", params{"request": "req_unknown"}, "").Entries)
 }
 
 func parse(t *testing.T, c wire.Clock) time.Time {

@@ -104,7 +104,7 @@ func (r *recorder) charge(request, user, id string) {
 }
 
 func (r *recorder) entry(e contract.LogEntry) {
-	line, err := apilog.Encode(e)
+	x, err := entryOf(e)
 	if err != nil {
 		return // the log itself fails likewise, and says so
 	}
@@ -114,25 +114,31 @@ func (r *recorder) entry(e contract.LogEntry) {
 	if e.User != "" {
 		rec.user = e.User
 	}
-	rec.entries = append(rec.entries, wire.Entry{
+	rec.entries = append(rec.entries, x)
+}
+
+// entryOf is a log entry in the protocol's words.
+func entryOf(e contract.LogEntry) (wire.Entry, error) {
+	line, err := apilog.Encode(e)
+	return wire.Entry{
 		RequestID: e.RequestID,
 		User:      e.User,
 		Status:    e.Status,
 		Rejected:  e.Outcome == contract.LogRejected,
 		ErrorCode: e.ErrorCode,
 		Raw:       strings.TrimSuffix(string(line), "\n"),
-	})
+	}, err
 }
 
-// request is what is known of one request.
-func (r *recorder) request(id string) wire.Audit {
+// request is what is known of one request, if anything is.
+func (r *recorder) request(id string) (a wire.Audit, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec, ok := r.records[id]
 	if !ok {
-		return audit(nil, counts{})
+		return audit(nil, counts{}), false
 	}
-	return audit(rec.entries, rec.counts)
+	return audit(rec.entries, rec.counts), true
 }
 
 // user is what is known of all requests of a user.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	wire "github.com/invoicespec/brimline/conformance/contract/control"
 )
 
 func TestRecorderForgetsTheOldest(t *testing.T) {
@@ -22,9 +23,9 @@ func TestRecorderForgetsTheOldest(t *testing.T) {
 		r.entry(contract.LogEntry{RequestID: id, User: "alice"})
 	}
 	require.Len(t, r.records, maxRecords)
-	require.Empty(t, r.request("r0").Entries)
-	require.Empty(t, r.request(fmt.Sprint("r", more-1)).Entries)
-	require.Len(t, r.request(fmt.Sprint("r", more)).Entries, 1)
+	require.Empty(t, requested(r, "r0").Entries)
+	require.Empty(t, requested(r, fmt.Sprint("r", more-1)).Entries)
+	require.Len(t, requested(r, fmt.Sprint("r", more)).Entries, 1)
 
 	a := r.user("alice")
 	require.Len(t, a.Entries, maxEntries)
@@ -38,9 +39,9 @@ func TestRecorderCountsAChargeOnce(t *testing.T) {
 	r := newRecorder()
 	r.charge("r1", "alice", "r1")
 	r.charge("r1", "alice", "r1")
-	require.EqualValues(t, 1, r.request("r1").Charges)
+	require.EqualValues(t, 1, requested(r, "r1").Charges)
 	r.charge("r1", "alice", "again under another id")
-	require.EqualValues(t, 2, r.request("r1").Charges)
+	require.EqualValues(t, 2, requested(r, "r1").Charges)
 	require.EqualValues(t, 2, r.user("alice").Charges)
 	r.call("", "")
 	require.NotContains(t, r.records, "", "what is outside the chain has no record")
@@ -110,4 +111,9 @@ func TestGatedWriter(t *testing.T) {
 	require.Equal(t, 4, n)
 	require.True(t, rec.Flushed)
 	require.Equal(t, "body", rec.Body.String())
+}
+
+func requested(r *recorder, id string) wire.Audit {
+	a, _ := r.request(id)
+	return a
 }

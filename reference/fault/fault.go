@@ -52,7 +52,7 @@ func Tables() []Table {
 		{"Billing page", pageFaults()},
 		{"Start and restart", slices.Concat(startFaults(), restartFaults())},
 		{"Metrics", meterFaults()},
-		{"Side effects", slices.Concat(sideEffectFaults(), capacityFaults())},
+		{"Side effects", slices.Concat(sideEffectFaults(), capacityFaults(), logFaults())},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -166,7 +167,7 @@ func startTrials() map[string]startTrial {
 		}
 	}
 	replicas, redis := server.Config{Replicas: 2}, server.Config{Storage: "redis"}
-	return map[string]startTrial{
+	all := map[string]startTrial{
 		"replicas-allowed":         {refused(replicas, "replicas", "storage"), "refused", "starts"},
 		"replicas-refused-dumbly":  {refused(replicas, "replicas", "storage"), "refused", "refused without a reason"},
 		"storage-allowed":          {refused(redis, "storage"), "refused", "starts"},
@@ -187,6 +188,8 @@ func startTrials() map[string]startTrial {
 			return s.send(valid, "Bearer "+k.Reveal()).show("status") + " " + s.user("free").asks(valid).show("status")
 		}, "200 200", "429 200"},
 	}
+	maps.Copy(all, logTrials())
+	return all
 }
 
 func TestFaultsAtTheStartAreWrong(t *testing.T) {

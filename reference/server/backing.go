@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/account"
 	"github.com/invoicespec/brimline/reference/apilog"
 	"github.com/invoicespec/brimline/reference/clock"
@@ -43,10 +44,11 @@ type store interface {
 type backing struct {
 	store
 	log    httpapi.Log
-	spool  *apilog.Spool                                                        // nil: the log is no spool
-	known  func(ctx context.Context, id, plan string, keys []account.Key) error // adds a user of another process; nil: the database has its own
-	forget func()                                                               // drops what is held in memory of what is stored; nil: nothing outlives a restart
-	close  func(ctx context.Context) error                                      // after the last request
+	logged func(ctx context.Context, requestID string) ([]contract.LogEntry, error) // reads it; nil: nobody can
+	spool  *apilog.Spool                                                            // nil: the log is no spool
+	known  func(ctx context.Context, id, plan string, keys []account.Key) error     // adds a user of another process; nil: the database has its own
+	forget func()                                                                   // drops what is held in memory of what is stored; nil: nothing outlives a restart
+	close  func(ctx context.Context) error                                          // after the last request
 }
 
 // openMemory keeps everything in this process, and the log in a file if there is
@@ -63,6 +65,7 @@ func openMemory(cfg Config, c clock.Clock, plans map[string]policy.Plan) (backin
 			return backing{}, err
 		}
 		b.log, b.close = f, func(context.Context) error { return f.Close() }
+		b.logged = func(_ context.Context, id string) ([]contract.LogEntry, error) { return f.Find(id) }
 	}
 	return b, nil
 }
@@ -103,7 +106,7 @@ func openDatabase(ctx context.Context, cfg Config, c clock.Clock, plans map[stri
 			s.Log().Retain(retaining, postgres.Retention{Age: d.Retention, Every: retentionEvery, Clock: c, Logger: logger})
 		})
 	}
-	return backing{store: s, log: spool, spool: spool, forget: s.Forget, close: func(ctx context.Context) error {
+	return backing{store: s, log: spool, spool: spool, logged: s.Log().Find, forget: s.Forget, close: func(ctx context.Context) error {
 		stop()
 		wg.Wait()
 		err := spool.Close(ctx)

@@ -171,6 +171,7 @@ func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.
 	cfg.Anonymous.Observe = func(o admission.Outcome, took time.Duration) { m.AnonymousDecided(o, took) }
 	gate := renewableGate{newRenewable(func() *anonymous.Gate { return anonymous.New(c, cfg.Anonymous) })}
 	parts.Clients, parts.Gate = clients, gate
+	parts.Logged = s.backing.logged
 	meters := telemetry.Config{Limiter: limits, Gate: gate, Logger: logger}
 	if s.backing.spool != nil {
 		meters.Log = s.backing.spool

@@ -36,8 +36,9 @@ type Parts struct {
 	Metrics http.Handler            // the page of metrics, for a listener of its own
 	Guards  []Guard
 
-	Operator Operator                        // what operators write through; nil: nobody is served as one
-	Restart  func(ctx context.Context) error // drops what is held in memory; nil: nothing outlives the process
+	Logged   func(ctx context.Context, requestID string) ([]contract.LogEntry, error) // what the log holds of a request, whichever process wrote it; nil: nobody can look
+	Operator Operator                                                                 // what operators write through; nil: nobody is served as one
+	Restart  func(ctx context.Context) error                                          // drops what is held in memory; nil: nothing outlives the process
 }
 
 // Guard is a condition without which the server does not start.

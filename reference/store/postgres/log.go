@@ -138,6 +138,15 @@ func (l Log) Entry(ctx context.Context, requestID string) (contract.LogEntry, er
 	return found[0], nil
 }
 
+// Find is Entry for those who do not know whether there is one.
+func (l Log) Find(ctx context.Context, requestID string) ([]contract.LogEntry, error) {
+	e, err := l.Entry(ctx, requestID)
+	if errors.Is(err, ErrNoEntry) {
+		return nil, nil
+	}
+	return []contract.LogEntry{e}, err
+}
+
 // UserEntries is the last entries of a user, the newest first: at most so many,
 // and never more than 1,000.
 func (l Log) UserEntries(ctx context.Context, user string, most int) ([]contract.LogEntry, error) {

@@ -63,6 +63,13 @@ func TestLogGivesBackWhatItTook(t *testing.T) {
 	_, err := l.Entry(t.Context(), "never")
 	require.ErrorIs(t, err, postgres.ErrNoEntry)
 	require.ErrorContains(t, err, `"never"`)
+
+	found, err := l.Find(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Equal(t, []contract.LogEntry{logEntry("r1")}, found)
+	found, err = l.Find(t.Context(), "never")
+	require.NoError(t, err)
+	require.Empty(t, found)
 }
 
 func TestLogKeepsAnEntryOnce(t *testing.T) {
