@@ -65,6 +65,7 @@ type Scenario struct {
 	refusals   []refusal     // of the operator boundary
 	tried      []exchange    // what the latest sentence tried in vain, or should have
 	operations control.Usage // as counted or set
+	before     int64         // what the user had been charged at most when they were counted
 	page       string        // the billing page's source
 
 	at          *target.Address // where all requests come from; nil: from the address that all share
@@ -80,9 +81,10 @@ type Scenario struct {
 type subject struct {
 	*target.User
 	held    []*target.Held
-	served  bool // a request of theirs got past bucket and cap
-	emptied bool // and is to stay so until the scenario lets time go by or changes something
-	rested  bool // not asked yet, and as full as the scenario wants if tokens come back as they should
+	served  bool  // a request of theirs got past bucket and cap
+	charged int64 // operations at most, of requests that were answered
+	emptied bool  // and is to stay so until the scenario lets time go by or changes something
+	rested  bool  // not asked yet, and as full as the scenario wants if tokens come back as they should
 }
 
 // exchange is a request, its answer, and whose it was.
@@ -189,6 +191,7 @@ func (s *Scenario) take(e exchange) (exchange, error) {
 	s.note(e, s.suite.always(e.Exchange))
 	if e.who != nil && paid(e) {
 		e.who.served = true
+		e.who.charged++
 	}
 	return e, nil
 }
