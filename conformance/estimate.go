@@ -37,10 +37,12 @@ type room struct {
 	burst     map[string]float64
 	users     map[string]int // by plan; -1: as many as it takes
 	most      int64          // operations
+	witness   int64          // operations that it takes to see one request in flight
+	works     time.Duration  // that what is held in flight takes to end by itself
 }
 
 func roomOf(t *target.Target, o Options) room {
-	r := room{workers: o.workers(t), movable: t.Movable(), roundTrip: t.RoundTrip(), most: t.MaxOperations(),
+	r := room{workers: o.workers(t), movable: t.Movable(), roundTrip: t.RoundTrip(), most: t.MaxOperations(), witness: t.HoldPrice(1) - 1, works: t.WorkTakes(),
 		rate: map[string]float64{}, burst: map[string]float64{}, users: map[string]int{}}
 	for _, plan := range t.Plans() {
 		a, _ := t.Allowance(plan)
@@ -57,7 +59,7 @@ func (p *Plan) estimate(t *target.Target, o Options) {
 
 // takes is how long one scenario takes by itself.
 func (r room) takes(c Cost) time.Duration {
-	d := c.Work + time.Duration(c.Requests)*r.roundTrip
+	d := c.Work + time.Duration(c.Requests)*r.roundTrip + time.Duration(c.Rounds)*r.works
 	if !r.movable {
 		d += c.Waits
 	}
@@ -67,10 +69,12 @@ func (r room) takes(c Cost) time.Duration {
 // charges is how many operations a scenario is charged at most. On a clock that
 // runs, tokens come back while a bucket is emptied, the faster the longer an
 // answer takes; and of a user who was there before a request asks for the level.
+// What is held is seen by requests that are charged where nothing else shows it.
 func (r room) charges(c Cost) int64 {
-	n := float64(c.Operations)
+	all := c.Operations + c.Held*r.witness
+	n := float64(all)
 	if r.movable {
-		return c.Operations
+		return all
 	}
 	fastest := 0.0
 	for plan, users := range c.Users {

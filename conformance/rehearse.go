@@ -15,6 +15,8 @@ type Cost struct {
 	Requests   int64              `json:"requests"`
 	Waits      time.Duration      `json:"waits_ns"` // until tokens are back and time has passed
 	Work       time.Duration      `json:"work_ns"`  // everything else, on a server that is near
+	Held       int64              `json:"held"`     // requests that are held in flight
+	Rounds     int64              `json:"rounds"`   // how often that begins with nothing in flight
 	Users      map[string]int     `json:"users"`    // lent, by plan
 	Tokens     map[string]float64 `json:"tokens"`   // that are to come back afterwards, by plan
 }
@@ -62,8 +64,11 @@ func Rehearse(ctx context.Context, t *target.Target, p Plan, open OpenRehearsal,
 // measure begins to measure a scenario; where time stands still it runs alone.
 func measure(t *target.Target, s *steps.Scenario) func() Cost {
 	charged, sent, at, began := t.Charged(), t.Sent(), t.Elapsed(), time.Now()
+	held, rounds := t.Flown()
 	return func() Cost {
 		c := Cost{Operations: t.Charged() - charged, Requests: t.Sent() - sent, Waits: t.Elapsed() - at, Work: time.Since(began)}
+		c.Held, c.Rounds = t.Flown()
+		c.Held, c.Rounds = c.Held-held, c.Rounds-rounds
 		c.Users, c.Tokens = s.Lent()
 		return c
 	}

@@ -23,7 +23,8 @@ import (
 
 // TestSoak judges a correct server again and again while every core is kept busy,
 // several at a time: on a clock that the suite moves, on a real one, with nothing
-// but HTTP, and behind nginx and a slow network. Nothing may be held against it,
+// but HTTP, and behind nginx and a slow network, with a slow operation there or
+// without. Nothing may be held against it,
 // ever. "make soak SOAK=50" does each of them 50 times.
 func TestSoak(t *testing.T) {
 	runs := soakRuns(t)
@@ -35,6 +36,7 @@ func TestSoak(t *testing.T) {
 		{"real clock", func(t *testing.T) *target.Target { return start(t, control.ClockReal, nil).open(t) }},
 		{"plain HTTP", func(t *testing.T) *target.Target { return start(t, "", nil).open(t) }},
 		{"behind nginx and 50 ms", behindSlowNginx},
+		{"a slow operation behind them", func(t *testing.T) *target.Target { return slowBehindNginx(t).open(t) }},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			keepBusy(t)

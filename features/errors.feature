@@ -56,7 +56,7 @@ Feature: Errors
       When they send a valid request
       Then the answer is a rate rejection
 
-    @needs-hold
+    @needs-upload
     Scenario: the rejection does not wait for the request's body
       Given an emptied user on the smallest plan
       When they send a request whose body stops half-way

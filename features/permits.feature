@@ -77,6 +77,7 @@ Feature: Permits
       When two of their requests are abandoned <when>
       Then their cap is exact
 
+      @needs-upload
       Examples:
         | when                           |
         | while the body is still coming |

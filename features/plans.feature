@@ -176,6 +176,7 @@ Feature: Plans
   @CHG-4 @DECIDED @needs-policy @needs-hold
   Rule: A changed cap counts at once, and what is running stays
 
+    @needs-upload
     Scenario: a lower cap lets running requests finish and admits none meanwhile
       Given a user with the whole cap in flight on a plan with room
       When their cap is lowered by one

@@ -185,6 +185,10 @@ func (f initFlags) file(s seen) string {
 	if s.invalid != 0 {
 		d.say("  invalid: { method: %s, path: %s, body: \"{}\", expect: %d }", word(s.method), word(s.path), s.invalid)
 	}
+	if !s.late {
+		d.say("  # 100 Continue may come to everybody here, and a stalled upload show nothing: an operation\n  # that takes its time has requests in flight as well, if there is one.")
+		d.say("  # slow: { method: %s, path: %s, body: \"\", takes: 3s }", word(s.method), word(s.path))
+	}
 	f.words(&d, s)
 	if len(s.outside) > 0 {
 		d.say("\noutside-quotas:")

@@ -65,7 +65,7 @@ func (f checkFlags) showPlan(ctx context.Context, t *target.Target, w world) err
 		case s.NotRun != "":
 			line = fmt.Sprintf("%-80s  not run: %s", line, s.NotRun)
 		case s.Cost != nil:
-			line = fmt.Sprintf("%-80s  %3d charged", line, s.Cost.Operations)
+			line = fmt.Sprintf("%-80s  %3d charged", line, s.Cost.Operations+s.Cost.Held*(t.HoldPrice(1)-1))
 			if s.Cost.Waits >= time.Second && !t.Movable() {
 				line += fmt.Sprintf(", waits %s", s.Cost.Waits.Round(time.Second))
 			}

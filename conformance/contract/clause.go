@@ -29,6 +29,7 @@ const (
 	NeedOutside      Need = "outside"
 	NeedInternal     Need = "internal"
 	NeedHold         Need = "hold"
+	NeedUpload       Need = "upload"
 	NeedGates        Need = "gates"
 	NeedHTTP2        Need = "http2"
 	NeedHoldAuth     Need = "hold-auth"
@@ -67,7 +68,8 @@ func Needs() []Meaning {
 		{NeedInvalid, "an operation that fails validation"},
 		{NeedOutside, "routes outside the quotas, named in the target file"},
 		{NeedInternal, "internal routes, named in the target file"},
-		{NeedHold, "a request that stays in flight until it is let go"},
+		{NeedHold, "a request that stays in flight until it is let go, or for a known time"},
+		{NeedUpload, "a request that stays in flight while its body is half sent, and can be let go by itself"},
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
 		{NeedHTTP2, "HTTP/2, and a request that stays in flight there while its body is half sent"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},

@@ -63,5 +63,5 @@ func TestFindClauseKnowsNothingElse(t *testing.T) {
 func TestParseNeedNamesTheKnownOnes(t *testing.T) {
 	_, err := contract.ParseNeed("holds")
 	require.ErrorContains(t, err, `unknown need "holds"`)
-	require.ErrorContains(t, err, "hold, gates")
+	require.ErrorContains(t, err, "hold, upload, gates")
 }

@@ -33,7 +33,7 @@ func policyGroups() []Group {
 			{ID: "CHG-1", Level: Must, Needs: []Need{NeedPolicy}, Sentence: "An upgrade keeps the used share of the bucket: half of the old burst used means half of the new one is there, now."},
 			{ID: "CHG-2", Level: Must, Needs: []Need{NeedPolicy}, Sentence: "A downgrade keeps the share as well and never leaves more than the new burst."},
 			{ID: "CHG-3", Level: Decided, Needs: []Need{NeedPolicy}, Sentence: "A change reaches the bucket with the next request: time before it is paid at the old rate, then the tokens are scaled and rounded down, and changing back and forth never mints any."},
-			{ID: "CHG-4", Level: Decided, Needs: []Need{NeedPolicy, NeedHold}, Sentence: "A lower cap lets running requests finish and admits none until the count is below it; a higher one is there at once."},
+			{ID: "CHG-4", Level: Decided, Needs: []Need{NeedPolicy, NeedHold, NeedUpload}, Sentence: "A lower cap lets running requests finish and admits none until the count is below it; a higher one is there at once."},
 		}},
 		{Name: "configuration failures", Clauses: []Clause{
 			{ID: "CFG-1", Level: Must, Needs: []Need{NeedEntitlements}, Sentence: "A missing, malformed, non-positive or out-of-range entitlement gives 503 RATE_LIMIT_CONFIGURATION_UNAVAILABLE in the error shape, with X-Request-Id."},

@@ -62,7 +62,7 @@ func userGroups() []Group {
 			{ID: "PERMIT-4", Level: Must, Needs: []Need{NeedHold, NeedOperations}, Sentence: "The permit comes back after a capacity rejection."},
 			{ID: "PERMIT-5", Level: Must, Needs: []Need{NeedHold, NeedFail, NeedEngine}, Sentence: "The permit comes back after an engine failure, a panic included."},
 			{ID: "PERMIT-6", Level: Must, Needs: []Need{NeedHold, NeedEngine, NeedGates}, Sentence: "The permit comes back after a timeout, once the timed-out work has really ended."},
-			{ID: "PERMIT-7", Level: Must, Needs: []Need{NeedHold, NeedGates}, Sentence: "The permit comes back after the client disconnects, be it in the upload, before the response or during it."},
+			{ID: "PERMIT-7", Level: Must, Needs: []Need{NeedHold, NeedUpload, NeedGates}, Sentence: "The permit comes back after the client disconnects, be it in the upload, before the response or during it."},
 			{ID: "PERMIT-8", Level: Must, Needs: []Need{NeedHold}, Sentence: "A permit comes back exactly once: after any mix of endings the cap is neither smaller nor larger."},
 		}},
 	}

@@ -16,8 +16,8 @@ func (s *Scenario) changes() []sentence {
 		{when, `^their rate alone is doubled$`, "by an override", needs{contract.NeedPolicy}, s.doubleRate},
 		{when, `^their cap is lowered by one$`, "by an override", needs{contract.NeedPolicy}, func(ctx context.Context) error { return s.changeCap(ctx, -1) }},
 		{when, `^their cap is raised by two$`, "by an override", needs{contract.NeedPolicy}, func(ctx context.Context) error { return s.changeCap(ctx, 2) }},
-		{then, `^what is in flight goes on$`, "above the lowered cap nothing new gets in, and what is let go ends as it should", needs{contract.NeedHold}, s.flightGoesOn},
-		{then, `^there is no place before two of them have ended$`, "the lowered cap holds for what was in flight before", needs{contract.NeedHold}, s.noPlaceBeforeTwoEnded},
+		{then, `^what is in flight goes on$`, "above the lowered cap nothing new gets in, and what is let go ends as it should", needs{contract.NeedUpload}, s.flightGoesOn},
+		{then, `^there is no place before two of them have ended$`, "the lowered cap holds for what was in flight before", needs{contract.NeedUpload}, s.noPlaceBeforeTwoEnded},
 		{then, `^there are exactly two places more$`, "the raised cap is there, and no more", needs{contract.NeedHold}, s.capIsExact},
 	}
 }

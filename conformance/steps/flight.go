@@ -22,7 +22,10 @@ func (s *Scenario) flights() []sentence {
 		{when, `^they have one request in flight$`, "until it is let go", needs{contract.NeedHold}, func(ctx context.Context) error { return s.startOne(ctx) }},
 		{when, `^they let go of what is in flight$`, "each is answered", needs{contract.NeedHold}, func(ctx context.Context) error { return s.release(ctx, s.user()) }},
 		{when, `^other requests end in every way there is$`, "success, 404, failed validation, engine failure, disconnect, as far as the target can be brought to each", needs{contract.NeedHold}, s.endInEveryWay},
-		{when, `^two of their requests are abandoned (while the body is still coming|before the response|during the response)$`, "the client closes one connection and resets the other", needs{contract.NeedHold}, s.abandonTwo},
+		{when, `^two of their requests are abandoned while the body is still coming$`, "the client closes one connection and resets the other", needs{contract.NeedUpload}, func(ctx context.Context) error { return s.abandonTwo(ctx, target.PlaceUpload) }},
+		{when, `^two of their requests are abandoned (before|during) the response$`, "the client closes one connection and resets the other", needs{contract.NeedGates}, func(ctx context.Context, when string) error {
+			return s.abandonTwo(ctx, map[string]target.Place{"before": target.PlaceEngine, "during": target.PlaceResponse}[when])
+		}},
 		{when, `^two of their requests are abandoned by a reset of their streams$`, "over HTTP/2", needs{contract.NeedHTTP2}, s.resetTwo},
 		{when, `^their whole cap times out while the work goes on$`, "each is answered with its timeout, and its work is kept from ending", needs{contract.NeedEngine, contract.NeedGates}, s.timeOutStubbornly},
 	}
@@ -43,7 +46,7 @@ func (s *Scenario) startAtOnce(ctx context.Context, more int64) error {
 		if err := pause(ctx, look); err != nil {
 			return noAnswer(err)
 		}
-		if err := s.ensure(ctx, u, u.Bucket.Allowance().Concurrency+more); err != nil {
+		if err := s.ensure(ctx, u, s.HoldPrice(u.Bucket.Allowance().Concurrency+more)); err != nil {
 			return err
 		}
 	}
@@ -55,22 +58,9 @@ func all(got []exchange, is func(exchange) bool) bool {
 }
 
 func (s *Scenario) startTogether(ctx context.Context, u *subject, more int64) error {
-	rs := make([]target.Request, u.Bucket.Allowance().Concurrency+more)
-	for i := range rs {
-		rs[i] = s.Valid()
-	}
-	held, answers, findings := s.HoldTogether(ctx, u.User, rs, s.anywhere())
-	u.held = append(u.held, held...)
-	s.note(exchange{who: u}, findings)
-	s.got = nil
-	for _, a := range answers {
-		e, err := s.take(exchange{Exchange: a, who: u})
-		if err != nil {
-			return err
-		}
-		s.got = append(s.got, e)
-	}
-	return nil
+	got, err := s.holdTogether(ctx, u, u.Bucket.Allowance().Concurrency+more, s.anywhere())
+	s.got = got
+	return err
 }
 
 func (s *Scenario) startOne(ctx context.Context) error {
@@ -102,15 +92,13 @@ func (s *Scenario) endInEveryWay(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.anywhere() == target.PlaceWork {
+		return nil // when its work ends would not be seen
+	}
 	return s.abandon(ctx, s.anywhere(), (*target.Held).Drop)
 }
 
-func (s *Scenario) abandonTwo(ctx context.Context, when string) error {
-	at := map[string]target.Place{
-		"while the body is still coming": target.PlaceUpload,
-		"before the response":            target.PlaceEngine,
-		"during the response":            target.PlaceResponse,
-	}[when]
+func (s *Scenario) abandonTwo(ctx context.Context, at target.Place) error {
 	if err := s.abandon(ctx, at, (*target.Held).Drop); err != nil {
 		return err
 	}

@@ -79,12 +79,14 @@ const few = 7
 
 // aUserToSpare leases a user with enough tokens for a full cap and a little more.
 func (s *Scenario) aUserToSpare(ctx context.Context, keys int) error {
-	return s.aUserFor(ctx, keys, func(p plan) int64 { return s.HoldPrice()*p.Concurrency + few })
+	return s.aUserFor(ctx, keys, func(p plan) int64 { return s.HoldPrice(p.Concurrency) + few })
 }
 
-// aUserWithRoom is aUserToSpare for two full caps.
+// aUserWithRoom is aUserToSpare for two full caps, and to see whether each look for
+// a permit got in.
 func (s *Scenario) aUserWithRoom(ctx context.Context) error {
-	return s.aUserFor(ctx, 1, func(p plan) int64 { return 2*s.HoldPrice()*p.Concurrency + few })
+	looks := int64(len(s.patience())) * (s.HoldPrice(1) - 1)
+	return s.aUserFor(ctx, 1, func(p plan) int64 { return 2*s.HoldPrice(p.Concurrency) + few + looks })
 }
 
 // aUserFor leases a rested user on a plan with so many tokens: of a bucket that
@@ -136,7 +138,7 @@ func (s *Scenario) inFlightAndEmpty(ctx context.Context) error {
 	}
 	u := s.user()
 	a := u.Bucket.Allowance()
-	for range a.Burst - s.HoldPrice()*a.Concurrency {
+	for range a.Burst - s.HoldPrice(a.Concurrency) {
 		if _, err := s.send(ctx, u, s.Valid()); err != nil {
 			return err
 		}
@@ -181,7 +183,7 @@ func (s *Scenario) anotherInFlight(ctx context.Context) error {
 	if err := s.another(ctx); err != nil {
 		return err
 	}
-	if err := s.rest(ctx, s.other, s.HoldPrice()*s.other.Bucket.Allowance().Concurrency+1); err != nil {
+	if err := s.rest(ctx, s.other, s.HoldPrice(s.other.Bucket.Allowance().Concurrency)+1); err != nil {
 		return err
 	}
 	return s.ready(s.fillCap(ctx, s.other, 0, s.anywhere()))

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -22,8 +23,10 @@ func (s *Scenario) patience() []time.Duration {
 
 // anywhere is the place to hold requests at where it does not matter which.
 func (s *Scenario) anywhere() target.Place {
-	if s.CanHold(target.PlaceUpload) {
-		return target.PlaceUpload
+	for _, p := range []target.Place{target.PlaceUpload, target.PlaceWork} {
+		if s.CanHold(p) {
+			return p
+		}
 	}
 	return target.PlaceEngine
 }
@@ -39,16 +42,23 @@ func (s *Scenario) passing() target.Request {
 }
 
 // fill puts n more requests of u in flight, looking again for a while where one
-// is rejected by the cap. The exchange is the rejection that stayed, if any.
+// is rejected by the cap. The exchange is the rejection that stayed, if any. What
+// stays in flight for a known time alone is sent together.
 func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Place) (rejection *exchange, err error) {
 	looks := s.patience()
 	for in := int64(0); in < n; {
-		e, held, err := s.hold(ctx, u, s.Valid(), at)
+		most := int64(1)
+		if at == target.PlaceWork && len(looks) == len(s.patience()) {
+			most = n - in
+		}
+		held, e, err := s.holdSome(ctx, u, most, at)
+		in += held
 		switch {
 		case err != nil:
 			return nil, err
-		case held:
-			in++
+		case held == most:
+		case capRejected(e) && len(looks) == 0 && e.Beside:
+			return nil, fmt.Errorf("%w: with %d in flight one more was rejected by the cap, and one of those that were to see it may have had the place", ErrInconclusive, len(u.held))
 		case capRejected(e) && len(looks) == 0:
 			return &e, nil
 		case rateRejected(e) && len(looks) == 0:
@@ -59,13 +69,54 @@ func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Plac
 			if err := pause(ctx, looks[0]); err != nil {
 				return nil, err
 			}
-			if err := s.ensure(ctx, u, s.HoldPrice()); err != nil {
+			if err := s.ensure(ctx, u, s.HoldPrice(1)); err != nil {
 				return nil, err
 			}
 			looks = looks[1:]
 		}
 	}
 	return nil, nil
+}
+
+// holdSome puts up to n requests in flight at one moment. The exchange is the last
+// of the answers that came instead.
+func (s *Scenario) holdSome(ctx context.Context, u *subject, n int64, at target.Place) (held int64, e exchange, err error) {
+	if at != target.PlaceWork {
+		e, in, err := s.hold(ctx, u, s.Valid(), at)
+		if in {
+			held = 1
+		}
+		return held, e, err
+	}
+	before := len(u.held)
+	got, err := s.holdTogether(ctx, u, n, at)
+	for _, x := range got {
+		if e = x; !capRejected(e) {
+			break
+		}
+	}
+	return int64(len(u.held) - before), e, err
+}
+
+// holdTogether puts requests in flight at one moment, and returns the answers of
+// those that got one instead.
+func (s *Scenario) holdTogether(ctx context.Context, u *subject, n int64, at target.Place) (got []exchange, err error) {
+	rs := make([]target.Request, n)
+	for i := range rs {
+		rs[i] = s.Staying(at)
+	}
+	held, answers, findings := s.HoldTogether(ctx, u.User, rs, at)
+	u.held = append(u.held, held...)
+	u.served = u.served || len(held) > 0
+	s.note(exchange{who: u}, findings)
+	for _, a := range answers {
+		e, err := s.takeIn(exchange{Exchange: a, who: u}) // with less in flight a rejection is all the more wrong
+		if err != nil {
+			return got, err
+		}
+		got = append(got, e)
+	}
+	return got, nil
 }
 
 // hold puts one request in flight, or returns the answer it got instead.
@@ -116,7 +167,7 @@ func (s *Scenario) belowTheCap(clause string, e exchange, u *subject, n int64) e
 func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string) error {
 	a := u.Bucket.Allowance()
 	before := int64(len(u.held))
-	if err := s.ensure(ctx, u, s.HoldPrice()*(a.Concurrency-before)+1+int64(len(s.patience()))); err != nil {
+	if err := s.ensure(ctx, u, s.HoldPrice(a.Concurrency-before)+1+s.HoldPrice(1)*int64(len(s.patience()))); err != nil {
 		return err
 	}
 	rejection, err := s.fill(ctx, u, a.Concurrency-before, s.anywhere())
@@ -142,16 +193,39 @@ func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string
 // aboveTheCap is for one that got in beside a full cap: if the cap was full. What
 // was held may have been given up by the server, whose answer is on its way.
 func (s *Scenario) aboveTheCap(ctx context.Context, clause string, e exchange, limit int64) error {
+	if err := s.stood(ctx, e); err != nil {
+		return err
+	}
+	return s.brokenFor(clause, e, "errorCode", "CONCURRENCY_LIMIT_EXCEEDED",
+		fmt.Sprintf("%d %s with %d in flight", e.Status, e.Answer.Body.ErrorCode.Value, limit))
+}
+
+// stood makes sure that what e's user holds was in flight all the time, once
+// something came of it that says so much about the cap.
+func (s *Scenario) stood(ctx context.Context, e exchange) error {
+	if e.who == nil || len(e.who.held) == 0 {
+		return nil
+	}
 	if err := pause(ctx, 2*took(e)+s.Patience(50*time.Millisecond)); err != nil {
 		return noAnswer(err)
 	}
 	for _, h := range e.who.held {
-		if h.Over() {
-			return fmt.Errorf("%w: a request that was held in flight was answered before it was let go", ErrInconclusive)
+		if err := h.Stood(ctx); err != nil {
+			return fmt.Errorf("%w: %w", ErrInconclusive, err)
 		}
 	}
-	return s.brokenFor(clause, e, "errorCode", "CONCURRENCY_LIMIT_EXCEEDED",
-		fmt.Sprintf("%d %s with %d in flight", e.Status, e.Answer.Body.ErrorCode.Value, limit))
+	return nil
+}
+
+// stillHeld fails once what is in flight may be over by itself: what an answer shows
+// then is shown of another state of affairs.
+func (s *Scenario) stillHeld() error {
+	for _, u := range append(slices.Clone(s.they), s.other) {
+		if u != nil && slices.ContainsFunc(u.held, (*target.Held).Lapsed) {
+			return fmt.Errorf("%w: what is in flight takes %s, and may have been over before the answer was there", ErrInconclusive, s.WorkTakes())
+		}
+	}
+	return nil
 }
 
 // aboveCap sends one request while the cap is full, and lets the rest go.

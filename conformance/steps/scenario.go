@@ -184,6 +184,15 @@ func (s *Scenario) sendApart(ctx context.Context, u *subject, r target.Request) 
 // take adds what is wrong with an answer to the findings. Its error says that
 // there was none.
 func (s *Scenario) take(e exchange) (exchange, error) {
+	e, err := s.takeIn(e)
+	if err == nil {
+		err = s.stillHeld()
+	}
+	return e, err
+}
+
+// takeIn is take whatever is in flight by then.
+func (s *Scenario) takeIn(e exchange) (exchange, error) {
 	s.note(e, e.Findings)
 	if e.Err != nil {
 		return e, noAnswer(e.Err)

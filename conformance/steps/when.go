@@ -26,7 +26,7 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they send valid requests with one key and the other in turn$`, "four requests", nil, s.withKeysInTurn},
 		{when, `^they send valid requests, unknown paths and requests at an empty bucket$`, "answers of every kind", nil, s.sendMixture},
 		{when, `^they send two valid requests with a request id of their own$`, "the same X-Request-Id twice", nil, s.sendOwnIDs},
-		{when, `^they send a request whose body stops half-way$`, "to be answered without waiting for the rest", nil, s.sendHalf},
+		{when, `^they send a request whose body stops half-way$`, "to be answered without waiting for the rest", needs{contract.NeedUpload}, s.sendHalf},
 		{when, `^they send a request with a large body$`, "three quarters of a mebibyte", nil, s.sendLarge},
 		{when, `^they send a request at their empty bucket$`, "whose last tokens are in flight", nil, s.sendAtEmpty},
 		{when, `^they spell the valid operation's path in every other way$`, "doubled slashes, dots, escapes, another case, an absolute target, HEAD, OPTIONS", nil, s.spell},

@@ -53,6 +53,14 @@ func (f File) check() *problem {
 			return p
 		}
 	}
+	if o := f.Operations.Slow; o != nil {
+		if p := f.checkOperation("operations.slow", o.Operation, 2); p != nil {
+			return p
+		}
+		if o.Takes < leastTakes || o.Takes > mostTakes {
+			return &problem{"operations.slow.takes", o.Takes.String(), fmt.Sprintf("%s to %s", leastTakes, mostTakes)}
+		}
+	}
 	for i, path := range f.OutsideQuotas {
 		if !isPath(path) {
 			return &problem{fmt.Sprintf("outside-quotas[%d]", i), fmt.Sprintf("%q is no path", path), "a path such as /health"}
@@ -161,7 +169,7 @@ func (f File) checkOperation(key string, o Operation, class int64) *problem {
 	if err != nil {
 		return &problem{key + ".body-file", err.Error(), "a readable file of at most 1 MiB"}
 	}
-	if f.Can.StalledUpload && class == 2 && len(body) < 2 {
+	if f.Can.StalledUpload && key == "operations.valid" && len(body) < 2 {
 		return &problem{"can.stalled-upload", "the valid operation has no body that could be half sent", "true only with a body of two bytes or more"}
 	}
 	return nil

@@ -14,16 +14,11 @@ import (
 // beside the addresses, which are tried where they are read.
 func (t *Target) probeRest(ctx context.Context) {
 	can := t.file.Can
-	if can.StalledUpload {
-		var why string
-		if t.stalls, why = t.saysContinueLate(ctx); !t.stalls && (t.behindHas(contract.NeedGates) || !t.holdsUnseen(ctx)) {
-			t.disbelieve(contract.NeedHold, "can.stalled-upload: "+why)
-		}
-	}
+	t.probeHolds(ctx)
 	if can.HTTP2 {
 		if why := t.speaksHTTP2(ctx); why != "" {
 			t.disbelieve(contract.NeedHTTP2, "can.http2: "+why)
-		} else if why := t.untrue[contract.NeedHold]; why != "" {
+		} else if why := t.untrue[contract.NeedUpload]; why != "" {
 			t.disbelieve(contract.NeedHTTP2, why) // which it takes as well
 		}
 	}
@@ -45,6 +40,28 @@ func (t *Target) probeRest(ctx context.Context) {
 		if _, err := findProgram(t.file.folder, can.Process.Command[0]); err != nil {
 			t.disbelieve(contract.NeedProcess, "can.process.command: "+err.Error())
 		}
+	}
+}
+
+// probeHolds tries what is declared to keep a request in flight. The slow operation
+// is tried where nothing else does: it takes its time.
+func (t *Target) probeHolds(ctx context.Context) {
+	var untrue []string
+	if t.file.Can.StalledUpload {
+		var why string
+		if t.stalls, why = t.saysContinueLate(ctx); !t.stalls && (t.behindHas(contract.NeedGates) || !t.holdsUnseen(ctx)) {
+			untrue = append(untrue, "can.stalled-upload: "+why)
+			t.disbelieve(contract.NeedUpload, untrue[0])
+		}
+	}
+	if t.file.Operations.Slow != nil && !t.Has(contract.NeedHold) {
+		why := t.takesItsTime(ctx)
+		if t.works = why == ""; !t.works {
+			untrue = append(untrue, "operations.slow: "+why)
+		}
+	}
+	if len(untrue) > 0 && !t.Has(contract.NeedHold) {
+		t.disbelieve(contract.NeedHold, strings.Join(untrue, "; "))
 	}
 }
 

@@ -46,6 +46,22 @@ func serving(t *testing.T, contentType, text string) string {
 	return s.URL
 }
 
+func slowOf(expect int64) *target.Slow {
+	return &target.Slow{Operation: target.Operation{Method: http.MethodPost, Path: "/slow", Body: "{}", Expect: expect}, Takes: 500 * time.Millisecond}
+}
+
+// after is a server that takes its time over one path.
+func after(t *testing.T, d time.Duration) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			time.Sleep(d)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
 // What is declared is tried before it is believed: what is not so is kept with its
 // reason, and what is so is there.
 func TestDeclarations(t *testing.T) {
@@ -77,6 +93,11 @@ func TestDeclarations(t *testing.T) {
 		"no such program":   {func(f *target.File) { f.Can.Process = &target.Process{Command: []string{"./no-server", "{port}"}} }, contract.NeedProcess, "can.process.command: ./no-server: "},
 		"HTTP/2":            {func(f *target.File) { f.Can.HTTP2 = true }, contract.NeedHTTP2, "does not speak it"},
 		"a stalled upload":  {func(f *target.File) { f.Can.StalledUpload, f.BaseURLs[0] = true, answering(t, 401) }, contract.NeedHold, ""},
+		"a slow operation":  {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 600*time.Millisecond) }, contract.NeedHold, ""},
+		"a quick one":       {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 0) }, contract.NeedHold, ", and takes says 500ms"},
+		"one not let in":    {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(202), after(t, 600*time.Millisecond) }, contract.NeedHold, "operations.slow: answered with 200, not with 202"},
+		"one refused":       {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), answering(t, 429) }, contract.NeedHold, "operations.slow: answered with 429"},
+		"nothing else":      {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 600*time.Millisecond) }, contract.NeedUpload, "-"},
 		"nothing":           {func(*target.File) {}, contract.NeedAudit, "-"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/invoicespec/brimline/internal/strictyaml"
 )
@@ -46,6 +47,14 @@ type Operations struct {
 	Valid   Operation  `yaml:"valid"`
 	Invalid *Operation `yaml:"invalid,omitempty"` // fails validation
 	Failing *Operation `yaml:"failing,omitempty"` // valid, and the engine fails it
+	Slow    *Slow      `yaml:"slow,omitempty"`    // succeeds, after a while
+}
+
+// Slow is an operation that takes its time. Where nothing else can hold a request,
+// it is in flight for that long.
+type Slow struct {
+	Operation
+	Takes time.Duration `yaml:"takes"` // at least, from when it is let in
 }
 
 // Operation is one request. Body and BodyFile exclude each other.
@@ -55,7 +64,7 @@ type Operation struct {
 	Headers  map[string]string `yaml:"headers,omitempty"`
 	Body     string            `yaml:"body,omitempty"`
 	BodyFile string            `yaml:"body-file,omitempty"`
-	Expect   int64             `yaml:"expect,omitempty"` // the status it ends with; 0: not given, so 200 for valid, 422 for invalid, any of 500 and above for failing
+	Expect   int64             `yaml:"expect,omitempty"` // the status it ends with; 0: not given, so 200 for valid and slow, 422 for invalid, any of 500 and above for failing
 }
 
 // Route is a request that no user's key may carry out. {user} and {dimension} in
@@ -128,7 +137,7 @@ func ReadFile(path string) (File, error) {
 }
 
 func (f *File) makesSense(doc *strictyaml.Document) error {
-	for _, key := range []string{"limits.max-operations", "limits.patience", "operations.valid.expect", "operations.invalid.expect", "operations.failing.expect"} {
+	for _, key := range []string{"limits.max-operations", "limits.patience", "operations.valid.expect", "operations.invalid.expect", "operations.failing.expect", "operations.slow.expect"} {
 		// Zero stands for "not given" in memory, and for nothing in a file.
 		if doc.Has(key) && *f.number(key) == 0 {
 			return doc.Refuse(key, "0 means nothing here", "a positive number, or leave it out")
@@ -169,6 +178,8 @@ func (f *File) number(key string) *int64 {
 		return &f.Operations.Invalid.Expect
 	case "operations.failing.expect":
 		return &f.Operations.Failing.Expect
+	case "operations.slow.expect":
+		return &f.Operations.Slow.Expect
 	case "limits.patience":
 		return &f.Limits.Patience
 	}

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
@@ -15,11 +16,26 @@ type flights struct {
 	round  map[Place]int // how often the gate was opened
 }
 
-func (f *flights) add(h *Held) {
-	if f.held == nil {
-		f.held = map[*Held]bool{}
+// fly takes in requests of one user that are in flight now.
+func (t *Target) fly(hs ...*Held) {
+	for _, h := range hs {
+		f := &h.user.flights
+		if len(f.held) == 0 {
+			f.held = map[*Held]bool{}
+			t.flown.rounds.Add(1)
+		}
+		f.held[h] = true
+		t.flown.requests.Add(1)
 	}
-	f.held[h] = true
+}
+
+// flown counts what was in flight, and how often it began with nothing.
+type flown struct{ requests, rounds atomic.Int64 }
+
+// Flown is how many requests were held in flight so far, and how many times
+// nothing of a user was in flight before.
+func (t *Target) Flown() (requests, rounds int64) {
+	return t.flown.requests.Load(), t.flown.rounds.Load()
 }
 
 // at is how many requests should wait at a gate.
@@ -88,7 +104,7 @@ func (t *Target) HoldApart(ctx context.Context, u *User, r Request) (*Held, Exch
 	if h.exchange.Err != nil || h.early != nil {
 		return nil, h.exchange
 	}
-	u.flights.add(h)
+	t.fly(h)
 	return h, h.exchange
 }
 

@@ -14,9 +14,10 @@ import (
 // Place is where a request can be held in flight.
 type Place string
 
-// The places. All but the first need gates of the control protocol.
+// The places. All but the first two need gates of the control protocol.
 const (
 	PlaceUpload         Place = "upload" // half of the body is sent; witness: 100 Continue came
+	PlaceWork           Place = "work"   // the slow operation takes its time; witness: what is left of the bucket
 	PlaceAuthentication Place = Place(control.PlaceAuthentication)
 	PlaceEngine         Place = Place(control.PlaceEngine)
 	PlaceResponse       Place = Place(control.PlaceResponse)
@@ -24,8 +25,11 @@ const (
 
 // CanHold reports whether requests can be held at a place.
 func (t *Target) CanHold(p Place) bool {
-	if p == PlaceUpload {
+	switch p {
+	case PlaceUpload:
 		return t.stalls || t.ledger
+	case PlaceWork:
+		return t.works
 	}
 	return t.behind.has(control.FeatureGates)
 }
@@ -36,12 +40,17 @@ type Held struct {
 	*flight
 	user  *User
 	place Place
-	round int // of the gate that holds it
+	round int       // of the gate that holds it
+	began time.Time // just before it left
 
 	continued chan struct{} // closed when 100 Continue has come
 	result    chan arrival  // what came in the end
 	early     *arrival      // the same, if it came before a witness
 	ended     bool
+	over      time.Time // when the answer was there
+
+	capped bool // what was to see it in flight was rejected by the cap
+	unsure bool // that alone shows that it is
 
 	claim    oracle.Claim
 	findings []oracle.Finding
@@ -51,6 +60,7 @@ type Held struct {
 type arrival struct {
 	answer
 	err error
+	at  time.Time
 }
 
 // Findings is what the oracle holds against the token that the request spent.
@@ -61,7 +71,7 @@ func (h *Held) Findings() []oracle.Finding { return h.findings }
 // answer, judged like that of [Target.Send]; where neither could be seen in
 // time, the exchange's Err wraps [ErrNoWitness].
 func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, Exchange) {
-	if p == PlaceUpload && t.ledger {
+	if t.unseen(p) {
 		return t.holdUnseen(ctx, u, r)
 	}
 	all, _ := t.launch(ctx, u, []Request{r}, p)
@@ -82,7 +92,7 @@ func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, 
 		if p != PlaceAuthentication { // where no token is spent yet
 			h.claim, h.findings = u.Bucket.Spend(h.exchange.Span)
 		}
-		u.flights.add(h)
+		t.fly(h)
 		return h, h.exchange
 	}
 	return nil, h.exchange
@@ -95,6 +105,10 @@ func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Plac
 	var answered []Exchange
 	all, probes := t.launch(ctx, u, rs, p)
 	samples := probes
+	unsure := slices.ContainsFunc(all, func(h *Held) bool { return h.unsure })
+	if unsure {
+		samples = nil
+	}
 	for _, h := range all {
 		switch {
 		case h.exchange.Err != nil:
@@ -104,19 +118,24 @@ func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Plac
 			samples = append(samples, oracle.Sample{Answer: &h.exchange.Answer, Span: h.exchange.Span})
 		default:
 			held = append(held, h)
-			u.flights.add(h)
 			if p != PlaceAuthentication {
 				samples = append(samples, oracle.Sample{Span: h.exchange.Span})
 			}
 		}
 	}
-	if len(probes) > 0 && slices.ContainsFunc(all, func(h *Held) bool { return h.exchange.Err != nil && h.sent }) {
+	t.fly(held...)
+	if len(probes) > 0 && (slices.ContainsFunc(all, func(h *Held) bool { return h.exchange.Err != nil && h.sent }) || probes[len(probes)-1].Answer == nil) {
 		for _, s := range samples { // beside one of which nothing is known, nothing is known of the others
 			u.Bucket.Lose(s.Span)
 		}
 		samples = nil
 	}
 	claims, findings := u.Bucket.JudgeParallel(samples)
+	for n := range probes {
+		if unsure { // what they spent is not known either
+			u.Bucket.Lose(probes[max(n, len(probes)-1)].Span)
+		}
+	}
 	if n := len(probes); n > 0 && len(samples) > 0 && len(held) > 0 && len(findings) == 0 {
 		u.Bucket.Narrow(*probes[n-1].Answer, probes[n-1].Span) // it has seen all others in
 	}
@@ -151,7 +170,7 @@ func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) (_ 
 	within, cancel := context.WithTimeout(ctx, t.patience.witness())
 	defer cancel()
 	switch {
-	case p == PlaceUpload && t.ledger:
+	case t.unseen(p):
 		probes = t.seeSpent(within, u, all)
 	case p == PlaceUpload:
 		each(len(rs), func(i int) { all[i].seeContinue(within) })
@@ -167,7 +186,10 @@ func (t *Target) ready(ctx context.Context, u *User, rs []Request, p Place) (int
 	if !t.CanHold(p) {
 		return 0, fmt.Errorf("%w: to hold a request at %s", ErrUnsupported, p)
 	}
-	if p == PlaceUpload {
+	switch p {
+	case PlaceWork:
+		return 0, nil
+	case PlaceUpload:
 		for _, r := range rs {
 			if len(r.Body) < 2 {
 				return 0, fmt.Errorf("%w: %s %s has no body that could be half sent", ErrUnsupported, r.Method, r.Path)
@@ -199,6 +221,7 @@ func (h *Held) start() {
 	if h.place == PlaceUpload {
 		h.message.body = nil
 	}
+	h.began = time.Now()
 	h.leave()
 	h.message = whole
 	go func() {
@@ -209,7 +232,7 @@ func (h *Held) start() {
 				close(h.continued)
 			}
 		})
-		h.result <- arrival{a, err}
+		h.result <- arrival{a, err, time.Now()}
 	}()
 }
 
@@ -226,17 +249,6 @@ func (h *Held) answered() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// Over reports whether the request was answered though it was to stay in flight.
-func (h *Held) Over() bool {
-	select {
-	case a := <-h.result:
-		h.result <- a
-		return true
-	default:
-		return h.ended
 	}
 }
 
@@ -305,90 +317,8 @@ func (t *Target) seeWaiting(ctx context.Context, all []*Held, before int) {
 
 // giveUp ends a request that is neither in flight for sure nor answered.
 func (h *Held) giveUp(err error) {
-	h.conn.reset()
-	<-h.result
+	h.part(h.conn.reset)
 	h.exchange.Span.To = h.t.time.atMost()
 	h.exchange.Err = err
 	h.ended = true
-}
-
-// Alone reports whether [Held.Finish] lets this request go and no other.
-func (h *Held) Alone() bool { return h.place == PlaceUpload || h.user.flights.at(h.place) == 1 }
-
-// Finish lets the request go on and returns its answer. A gate lets all requests
-// of its user go at once; their answers wait for their own Finish.
-func (h *Held) Finish(ctx context.Context) Exchange {
-	if h.ended {
-		return h.end(errEnded)
-	}
-	h.released = h.t.time.atLeast()
-	if h.place == PlaceUpload {
-		h.conn.SetDeadline(time.Now().Add(h.t.patience.answer()))
-		_, _ = h.conn.Write(h.message.body[len(h.message.body)/2:])
-	} else if err := h.t.OpenGate(ctx, h.user, h.place); err != nil {
-		h.Drop()
-		return h.end(err)
-	}
-	return h.Await(ctx)
-}
-
-// Await waits for an answer without letting the request go.
-func (h *Held) Await(ctx context.Context) Exchange {
-	if h.ended {
-		return h.end(errEnded)
-	}
-	h.conn.SetDeadline(time.Now().Add(h.t.patience.answer()))
-	h.conn.follow(ctx)
-	a := <-h.result
-	h.leaveUser()
-	h.conn.Close()
-	to := h.exchange.Span.To
-	h.take(a.answer, a.err)
-	e := &h.exchange
-	switch {
-	case h.place == PlaceAuthentication: // only now the bucket was asked
-		e.Span.From = max(h.released, e.Span.From)
-		h.t.catchUp(h.user, e.Span.From)
-		switch {
-		case h.t.torn(h.user, e.Span):
-			e.Err = cmp.Or(e.Err, ErrTorn)
-		case e.Err != nil:
-			h.user.Bucket.Lose(e.Span)
-		default:
-			e.Findings = h.user.Bucket.Judge(e.Answer, e.Span)
-		}
-	case e.Err == nil:
-		e.Span.To = to
-		e.Findings = h.claim.Judge(e.Answer)
-	}
-	return *e
-}
-
-// Drop closes the connection as a client does that goes away.
-func (h *Held) Drop() { h.abandon(func() { h.conn.Close() }) }
-
-// Reset tears the connection down without a farewell (RST).
-func (h *Held) Reset() { h.abandon(func() { h.conn.reset() }) }
-
-func (h *Held) abandon(leave func()) {
-	if h.ended {
-		return
-	}
-	leave()
-	<-h.result
-	h.leaveUser()
-	if h.place == PlaceAuthentication {
-		h.user.Bucket.Lose(oracle.Span{From: h.exchange.Span.From, To: h.t.time.atMost()})
-	}
-}
-
-func (h *Held) leaveUser() {
-	h.ended = true
-	delete(h.user.flights.held, h)
-}
-
-func (h *Held) end(err error) Exchange {
-	e := h.exchange
-	e.Err = err
-	return e
 }

@@ -4,45 +4,70 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
 )
 
 // mostProbes is how often the ledger is asked for one hold; each costs a token.
 const mostProbes = 4
 
-// HoldPrice is how many tokens it takes to put a request in flight and to see that
-// it is.
-func (t *Target) HoldPrice() int64 {
-	if t.ledger {
-		return 2
+// settling is how long a request may take from its token to its place under the
+// cap, or to the answer that it has none: others must not ask meanwhile.
+const settling = 50 * time.Millisecond
+
+// unseen reports whether nothing but what is left of the bucket shows that a
+// request is in flight at a place.
+func (t *Target) unseen(p Place) bool { return p == PlaceWork || p == PlaceUpload && t.ledger }
+
+// HoldPrice is how many tokens it takes to put n requests in flight and to see that
+// they are.
+func (t *Target) HoldPrice(n int64) int64 {
+	switch {
+	case t.ledger:
+		return 2 * n
+	case t.works:
+		return n + 1 // they are started together
 	}
-	return 1
+	return n
 }
 
 // seeSpent is the witness where 100 Continue comes to everybody, as behind a proxy
-// that says it by itself: a request in flight has spent its token, so what is left
-// after one more request shows how many are in. Halves of the bodies are sent
-// first. It returns the requests it asked with, which are none of those to hold.
+// that says it by itself, and of a slow operation: a request in flight has spent
+// its token, so what is left after one more request shows how many are in. Halves
+// of bodies that are to be stalled are sent first. Where all that it asks is rejected
+// by the cap, and what that leaves of the bucket shows nothing, the cap is full: so
+// what was not answered is in flight, though not for sure. It returns the requests it
+// asked with, which are none of those to hold; the last one has no answer if it got
+// none.
 func (t *Target) seeSpent(ctx context.Context, u *User, all []*Held) (probes []oracle.Sample) {
 	for _, h := range all {
-		if h.conn != nil {
+		if h.conn != nil && h.place == PlaceUpload {
 			_, _ = h.conn.Write(h.message.body[:len(h.message.body)/2]) // an error shows in the answer
 		}
 	}
-	problem := errors.New("no token was seen to be spent on half a body")
+	problem := errors.New("no token was seen to be spent on what was to be in flight")
+	capped := true
 	for wait := 10 * time.Millisecond; len(probes) < mostProbes; wait *= 4 {
 		if pause(ctx, wait) != nil {
 			break
 		}
+		for _, h := range all {
+			h.exchange.Beside = h.exchange.Beside || !h.answered()
+		}
 		f := t.exchange(ctx, u, t.Valid())
 		e := f.exchange
 		if e.Err != nil {
+			if f.sent {
+				probes = append(probes, oracle.Sample{Span: e.Span})
+			}
 			problem = e.Err
 			break
 		}
 		probes = append(probes, oracle.Sample{Answer: &e.Answer, Span: e.Span})
+		capped = capped && e.Status == http.StatusTooManyRequests && e.Answer.Body.ErrorCode.Value == contract.CodeConcurrencyLimited
 		flying := 0
 		for _, h := range all {
 			if h.conn != nil && !h.answered() {
@@ -53,11 +78,12 @@ func (t *Target) seeSpent(ctx context.Context, u *User, all []*Held) (probes []o
 			return probes
 		}
 		spent := u.Bucket.SpentBy(e.Answer, e.Span)
-		if spent >= int64(len(all)+len(probes)) {
+		if certain := spent >= int64(len(all)+len(probes)); certain || capped && len(probes) == mostProbes {
+			if problem = t.settle(ctx, all, e.Span.To); problem != nil {
+				break
+			}
 			for _, h := range all {
-				if h.early == nil {
-					h.exchange.Span.To = e.Span.To
-				}
+				h.capped, h.unsure = capped, !certain
 			}
 			return probes
 		}
@@ -71,6 +97,25 @@ func (t *Target) seeSpent(ctx context.Context, u *User, all []*Held) (probes []o
 		}
 	}
 	return probes
+}
+
+// settle lets what was seen in flight, decided before an instant, come to rest. Its
+// error says that some of it may be over already.
+func (t *Target) settle(ctx context.Context, all []*Held, decided int64) error {
+	if err := pause(ctx, t.patience.times(settling)); err != nil {
+		return err
+	}
+	for _, h := range all {
+		if h.conn != nil && !h.answered() && h.Lapsed() {
+			return errors.New("it may have been over before it was seen to be in flight")
+		}
+	}
+	for _, h := range all {
+		if h.conn != nil && (h.early == nil || h.exchange.Span.To > decided) {
+			h.exchange.Span.To = decided
+		}
+	}
+	return nil
 }
 
 // holdsUnseen tries whether half a body stays in flight, where only the ledger

@@ -21,6 +21,9 @@ func (t *Target) loadOperations() error {
 	if err == nil && t.file.Operations.Failing != nil {
 		t.failing, err = request(*t.file.Operations.Failing)
 	}
+	if err == nil && t.file.Operations.Slow != nil {
+		t.slow, err = request(t.file.Operations.Slow.Operation)
+	}
 	return err
 }
 
@@ -56,6 +59,22 @@ func (t *Target) ExpectInvalid() int {
 		return o.expect(usual)
 	}
 	return usual
+}
+
+// Staying is the operation to hold at a place.
+func (t *Target) Staying(p Place) Request {
+	if p == PlaceWork {
+		return t.slow.clone()
+	}
+	return t.Valid()
+}
+
+// ExpectStaying is the status that [Target.Staying] ends with when admitted.
+func (t *Target) ExpectStaying(p Place) int {
+	if o := t.file.Operations.Slow; p == PlaceWork && o != nil {
+		return o.expect(http.StatusOK)
+	}
+	return t.ExpectValid()
 }
 
 func (o Operation) expect(usual int) int {

@@ -71,8 +71,8 @@ func (c comparison) compareKeys(key string, typ reflect.Type, schema map[string]
 	properties := schema["properties"].(map[string]any)
 	require.Equal(c, false, schema["additionalProperties"], key)
 	var known, required []string
-	for i := range typ.NumField() {
-		name, options, _ := strings.Cut(typ.Field(i).Tag.Get("yaml"), ",")
+	for _, field := range reflect.VisibleFields(typ) {
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		if name == "" {
 			continue
 		}
@@ -81,7 +81,7 @@ func (c comparison) compareKeys(key string, typ reflect.Type, schema map[string]
 			required = append(required, name)
 		}
 		require.Contains(c, properties, name, key)
-		c.compare(key+"."+name, typ.Field(i).Type, properties[name].(map[string]any))
+		c.compare(key+"."+name, field.Type, properties[name].(map[string]any))
 	}
 	require.Len(c, properties, len(known), key)
 	var said []string
@@ -158,6 +158,10 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"a key itself":        {"keys-file: brimline.keys", "users: [{ id: u, plan: free, keys: [isk_free_1] }]", false},
 		"a user without keys": {"keys-file: brimline.keys", "users: [{ id: u, plan: free, keys: [] }]", false},
 		"a key of two places": {"keys-file: brimline.keys", "users: [{ id: u, plan: free, keys: [{ env: K, file: k }] }]", false},
+		"a slow one":          {"outside-quotas:", "  slow: { method: POST, path: /pdf, takes: 3s }\noutside-quotas:", true},
+		"how slow":            {"outside-quotas:", "  slow: { method: POST, path: /pdf, expect: 200 }\noutside-quotas:", false},
+		"slow by a number":    {"outside-quotas:", "  slow: { method: POST, path: /pdf, takes: 3 }\noutside-quotas:", false},
+		"slow and failing":    {"outside-quotas:", "  slow: { method: POST, path: /pdf, takes: 3s, expect: 500 }\noutside-quotas:", false},
 		"a number for a body": {`body: "{}"`, `body: 5`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,7 @@ type Exchange struct {
 	Body     []byte // at most 1 MiB
 	Answer   contract.Answer
 	Findings []oracle.Finding // what the oracle holds against the answer
+	Beside   bool             // it was held, and answered, while requests were on their way that were to see it in flight
 	Unread   bool             // two credential lines, and the parser did not even hand them to a handler
 	Err      error            // why there is no whole answer; nil: there is one
 }
@@ -273,7 +274,7 @@ func (t *Target) curl(base *url.URL, r Request, credential [][2]string) string {
 		masked[i][1] = maskWords(masked[i][1])
 	}
 	file := r.bodyFile
-	if !slices.ContainsFunc([]Request{t.valid, t.invalid, t.failing}, func(own Request) bool { return own.bodyFile == file && slices.Equal(own.Body, r.Body) }) {
+	if !slices.ContainsFunc([]Request{t.valid, t.invalid, t.failing, t.slow}, func(own Request) bool { return own.bodyFile == file && slices.Equal(own.Body, r.Body) }) {
 		file = ""
 	}
 	return t.Mask(curl(base, r, masked, file))

@@ -79,9 +79,12 @@ type Target struct {
 	valid    Request
 	invalid  Request
 	failing  Request
+	slow     Request
 	behind   behind
 	stalls   bool // a stalled upload is a witness
 	ledger   bool // it is none, and what is left of the bucket is
+	works    bool // the slow operation takes its time, and nothing else holds a request
+	flown    flown
 	time     *timeline
 	budget   *budget
 	run      string        // random, in each request's User-Agent
@@ -259,7 +262,9 @@ func (t *Target) Has(n contract.Need) bool {
 	case contract.NeedOutside:
 		return len(t.file.OutsideQuotas) > 0
 	case contract.NeedHold:
-		return t.CanHold(PlaceUpload) || t.behindHas(n)
+		return t.CanHold(PlaceUpload) || t.CanHold(PlaceWork) || t.behindHas(n)
+	case contract.NeedUpload:
+		return t.CanHold(PlaceUpload)
 	case contract.NeedHTTP2:
 		return t.file.Can.HTTP2 && t.stalls && t.untrue[n] == ""
 	case contract.NeedFail:

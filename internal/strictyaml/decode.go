@@ -126,18 +126,18 @@ func (d decoder) duration(n ast.Node, key string, v reflect.Value) error {
 
 type field struct {
 	name     string
-	index    int
+	index    []int
 	required bool
 }
 
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
-	for i := range t.NumField() {
-		name, options, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+	for _, f := range reflect.VisibleFields(t) { // those of embedded structs too
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "" || name == "-" {
 			continue
 		}
-		fields = append(fields, field{name: name, index: i, required: options != "omitempty"})
+		fields = append(fields, field{name: name, index: f.Index, required: options != "omitempty"})
 	}
 	return fields
 }
@@ -159,13 +159,13 @@ func (d decoder) structure(n ast.Node, key string, v reflect.Value) error {
 			return d.doc.refuse(e.at, e.key, "unknown key", strings.Join(names, ", "))
 		}
 		seen[e.name] = true
-		if err := d.value(e.value, e.key, v.Field(fields[i].index)); err != nil {
+		if err := d.value(e.value, e.key, v.FieldByIndex(fields[i].index)); err != nil {
 			return err
 		}
 	}
 	for _, f := range fields {
 		if f.required && !seen[f.name] {
-			return d.doc.refuse(n, join(key, f.name), "missing", kindName(v.Type().Field(f.index).Type))
+			return d.doc.refuse(n, join(key, f.name), "missing", kindName(v.Type().FieldByIndex(f.index).Type))
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func (e *encoder) scalar(text string) { e.out.WriteString(" " + text + "\n") }
 
 func (e *encoder) structure(v reflect.Value, indent string) error {
 	for _, f := range fieldsOf(v.Type()) {
-		value := v.Field(f.index)
+		value := v.FieldByIndex(f.index)
 		if !f.required && value.IsZero() {
 			continue
 		}

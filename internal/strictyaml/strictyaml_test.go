@@ -43,6 +43,12 @@ type inner struct {
 	Size int64             `yaml:"size,omitempty"`
 }
 
+// wrapped is an inner and more, side by side.
+type wrapped struct {
+	inner
+	Depth int64 `yaml:"depth"`
+}
+
 type outer struct {
 	Name   string           `yaml:"name"`
 	Count  int64            `yaml:"count,omitempty"`
@@ -55,6 +61,7 @@ type outer struct {
 	Inner  *inner           `yaml:"inner,omitempty"`
 	Many   []inner          `yaml:"many,omitempty"`
 	Named  map[string]inner `yaml:"named,omitempty"`
+	Wrap   *wrapped         `yaml:"wrap,omitempty"`
 	hidden int64
 }
 
@@ -64,6 +71,7 @@ func TestParseTakes(t *testing.T) {
 		want outer
 	}{
 		"the least":                   {"name: x\n", outer{Name: "x"}},
+		"an embedded struct":          {"name: x\nwrap: { path: /a, depth: 2 }", outer{Name: "x", Wrap: &wrapped{inner{Path: "/a"}, 2}}},
 		"flow style":                  {`{name: x, count: 3, inner: {path: /a, size: 1}}`, outer{Name: "x", Count: 3, Inner: &inner{Path: "/a", Size: 1}}},
 		"quoted keys":                 {"\"name\": 'x: y'\n", outer{Name: "x: y"}},
 		"a document marker":           {"---\nname: x\n...\n", outer{Name: "x"}},
@@ -210,6 +218,7 @@ func TestEncodeIsReadBack(t *testing.T) {
 	want := outer{
 		Name: "null", Count: -1, On: true, List: []string{"", " a", "1.5", "- x", "# y", "a: b", "\"", "'", "{", "é", "a\nb", "true", "*a", "&a", "!x", "%", "@", "`"},
 		Inner: &inner{Path: "/a?b=c&d={key}", Head: map[string]string{"X-A": "1", "~": "y"}, Size: 7},
+		Wrap:  &wrapped{inner{Path: "/b"}, 3},
 		Named: map[string]inner{"free": {Path: "/"}, "null": {Path: "~"}},
 	}
 	data, err := strictyaml.Encode(want)
