@@ -1,12 +1,6 @@
 package target
 
-import (
-	"strings"
-	"sync"
-)
-
-// maxOutput is how much of what a server prints is kept.
-const maxOutput = 16 << 10
+import "sync"
 
 // bounded keeps the beginning of what is written to it.
 type bounded struct {
@@ -21,10 +15,4 @@ func (b *bounded) Write(p []byte) (int, error) {
 	defer b.mu.Unlock()
 	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
 	return len(p), nil
-}
-
-func (b *bounded) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.ToValidUTF8(string(b.kept), "")
 }

@@ -5,16 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +43,7 @@ func (t *Target) TryStart(ctx context.Context, s Settings) (Start, error) {
 		return Start{}, err
 	}
 	defer p.remove()
-	start, err := p.start(ctx)
+	start, err := p.begin(ctx)
 	if err == nil {
 		err = t.trial.of(ctx, t, start)
 	}
@@ -60,7 +58,7 @@ func (t *Target) StartServer(ctx context.Context, s Settings) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := p.open(ctx)
+	own, err := p.open(ctx, p.begin)
 	if err != nil {
 		err = errors.Join(err, p.remove())
 		if errors.Is(err, ErrDidNotStart) {
@@ -82,7 +80,7 @@ func (t *Target) StartAnew(ctx context.Context) error {
 	if err := t.process.stop(); err != nil {
 		return err
 	}
-	own, err := t.process.open(ctx)
+	own, err := t.process.open(ctx, t.process.start)
 	if err != nil {
 		return err
 	}
@@ -117,9 +115,10 @@ type serverProcess struct {
 	settings Settings
 	folder   string            // of its own, removed with it
 	named    map[string]string // what placeholders stand for
+	held     []io.Closer       // what keeps others from its ports
 
 	cmd    *exec.Cmd // nil: not running
-	output *bounded
+	output *output
 	ended  chan struct{} // closed when cmd has ended
 }
 
@@ -139,10 +138,8 @@ func (t *Target) newProcess(s Settings) (*serverProcess, error) {
 		return nil, err
 	}
 	p.named[folderPlace] = p.folder
-	for _, name := range ports() {
-		if p.named[name], err = freePort(); err != nil {
-			return nil, errors.Join(err, p.remove())
-		}
+	if err = p.takePorts(); err != nil {
+		return nil, errors.Join(err, p.remove())
 	}
 	if p.named[keysFilePlace], err = p.keysFile(); err != nil {
 		return nil, errors.Join(err, p.remove())
@@ -229,10 +226,10 @@ func (p *serverProcess) start(ctx context.Context) (Start, error) {
 	for _, a := range p.file().Command {
 		args = append(args, p.filled(a))
 	}
-	p.cmd, p.output, p.ended = exec.Command(args[0], args[1:]...), &bounded{most: maxOutput}, make(chan struct{})
+	p.cmd, p.output, p.ended = exec.Command(args[0], args[1:]...), &output{most: maxOutput}, make(chan struct{})
 	p.cmd.Dir, p.cmd.Env = p.from.file.folder, p.environment()
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
-	p.cmd.WaitDelay = time.Second // what a child left open does not keep us
+	p.cmd.WaitDelay = 5 * time.Second // what a child left open does not keep us
 	ownGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		p.cmd = nil
@@ -279,6 +276,9 @@ func (p *serverProcess) look(ctx context.Context, base *url.URL, until time.Time
 		return false, false
 	}
 	defer c.Close()
+	if c.tcp.LocalAddr().String() == c.tcp.RemoteAddr().String() {
+		return false, false // whoever dials a port of his own meets himself
+	}
 	if outside := p.from.file.OutsideQuotas; len(outside) > 0 {
 		err = p.from.greet(c, base, outside[0])
 	}
@@ -286,11 +286,11 @@ func (p *serverProcess) look(ctx context.Context, base *url.URL, until time.Time
 }
 
 // open starts the process and opens it as a target.
-func (p *serverProcess) open(ctx context.Context) (*Target, error) {
+func (p *serverProcess) open(ctx context.Context, start func(context.Context) (Start, error)) (*Target, error) {
 	if c := p.file().Control; c != nil {
 		os.Remove(p.filled(c.TokenFile)) // of the server before
 	}
-	s, err := p.start(ctx)
+	s, err := start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -379,17 +379,7 @@ func (p *serverProcess) kill() {
 }
 
 // remove stops the process and leaves nothing of it.
-func (p *serverProcess) remove() error { return errors.Join(p.stop(), os.RemoveAll(p.folder)) }
-
-// freePort is a port that nobody listens on. It is below those that systems give
-// to clients, one of which might take it meanwhile.
-func freePort() (string, error) {
-	for range 100 {
-		port := 12_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return strconv.Itoa(port), l.Close()
-		}
-	}
-	return "", errors.New("there is no free port on loopback")
+func (p *serverProcess) remove() error {
+	defer closeAll(p.held)
+	return errors.Join(p.stop(), os.RemoveAll(p.folder))
 }

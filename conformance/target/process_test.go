@@ -31,6 +31,16 @@ func beServer(args []string) {
 	if n := os.Getenv("N"); n != "" && n != "1" {
 		os.Exit(7)
 	}
+	if out := os.Getenv("CROWDED"); out != "" { // as often as there are lines to be said
+		said, rest, _ := strings.Cut(read(out), "\n")
+		if err := os.WriteFile(out, []byte(rest), 0o600); err != nil {
+			panic(err)
+		}
+		if said != "" {
+			fmt.Println(said, args[0])
+			os.Exit(1)
+		}
+	}
 	child := exec.Command("sleep", "600")
 	if err := child.Start(); err != nil {
 		panic(err)
@@ -46,6 +56,14 @@ func beServer(args []string) {
 		fmt.Fprintf(w, "# TYPE starts_total counter\nstarts_total{pid=\"%d\"} 1\n", os.Getpid())
 	})
 	panic(http.ListenAndServe("127.0.0.1:"+args[0], nil))
+}
+
+func read(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // startable is a target of a server that can be started, and where that leaves
@@ -102,6 +120,38 @@ func TestTryStart(t *testing.T) {
 
 	_, err = tgt.TryStart(t.Context(), target.Settings{"replicaz": "2"})
 	require.ErrorContains(t, err, `there is no setting "replicaz"`)
+}
+
+// Whose port somebody else has taken is started again with others; what ends for
+// a reason of its own is not.
+func TestAServerThatIsCrowdedOut(t *testing.T) {
+	const taken = "listen tcp 127.0.0.1: bind: Address already in use\n"
+	for name, c := range map[string]struct {
+		says  string
+		ready bool
+		left  string // of what it would say
+		err   error
+	}{
+		"once":                 {taken, true, "", nil},
+		"several times":        {strings.Repeat(taken, 4), true, "", nil},
+		"always":               {strings.Repeat(taken, 6), false, taken, target.ErrDidNotStart},
+		"for its own reasons":  {"I will not\n" + taken, false, taken, nil},
+		"and then for its own": {taken + "I will not\n" + taken, false, taken, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "says")
+			tgt, _ := startable(t, time.Minute, map[string]string{"CROWDED": out})
+			require.NoError(t, os.WriteFile(out, nil, 0o600))
+			_, err := tgt.TryStart(t.Context(), nil)
+			require.NoError(t, err, "it starts if nobody is in its way")
+
+			require.NoError(t, os.WriteFile(out, []byte(c.says), 0o600))
+			s, err := tgt.TryStart(t.Context(), nil)
+			require.ErrorIs(t, err, c.err)
+			require.Equal(t, c.ready, s.Ready, "%s", s)
+			require.Equal(t, c.left, read(out))
+		})
+	}
 }
 
 func TestAServerThatNeverGetsReady(t *testing.T) {

@@ -32,7 +32,7 @@ func (r *trial) of(ctx context.Context, t *Target, s Start) error {
 		return err
 	}
 	defer p.remove()
-	bare, err := p.start(ctx)
+	bare, err := p.begin(ctx)
 	if err != nil {
 		return err
 	}
