@@ -162,6 +162,8 @@ func TestTheGitHubAction(t *testing.T) {
 		require.Equal(t, "${{ steps.check.outputs."+name+" }}", out.Value)
 	}
 	correct, faulty := served(t), served(t, "--fault", "retry-after-plus-one")
+	features, err := filepath.Abs("../../examples/features")
+	require.NoError(t, err)
 
 	for name, c := range map[string]struct {
 		with    map[string]string
@@ -178,6 +180,10 @@ func TestTheGitHubAction(t *testing.T) {
 			map[string]string{"result": "partial", "exit-code": "0", "badge": "brimline-out/badge.json"}, "HDR-5", "HDR-5"},
 		"no target": {map[string]string{"target": "nowhere.yaml"}, 2,
 			map[string]string{"result": "none", "exit-code": "2", "badge": ""}, "nowhere.yaml: no such file", ""},
+		"own features": {map[string]string{"target": correct, "features": features, "clauses": "TEAM-1"}, 0,
+			map[string]string{"result": "success", "exit-code": "0", "badge": "brimline-out/badge.json"}, "1 pass", "TEAM-1"},
+		"after an earlier run": {map[string]string{"target": correct, "clauses": "HDR-8", "against": "nothing.json"}, 2,
+			map[string]string{"result": "none", "exit-code": "2", "badge": ""}, "nothing.json: no such file", ""},
 		"no version":             {map[string]string{"version": "latest"}, 2, map[string]string{}, "::error::brimline: the version is none", ""},
 		"a command in a version": {map[string]string{"version": "v1.2.3; touch x"}, 2, map[string]string{}, "the version is none", ""},
 		"a command in a clause": {map[string]string{"target": correct, "clauses": "$(touch x)`touch x`"}, 2,
@@ -227,7 +233,8 @@ type template struct {
 	AllowFailure struct {
 		ExitCodes []int `yaml:"exit_codes"`
 	} `yaml:"allow_failure"`
-	Artifacts struct {
+	ResourceGroup string `yaml:"resource_group"`
+	Artifacts     struct {
 		When     string
 		ExpireIn string `yaml:"expire_in"`
 		Paths    []string
@@ -242,7 +249,10 @@ func TestTheGitLabTemplate(t *testing.T) {
 	require.NotEmpty(t, job.Rules)
 	require.Equal(t, []int{exitCannotTell}, job.AllowFailure.ExitCodes)
 	require.Equal(t, "always", job.Artifacts.When, "a failure is what its report is for")
+	require.NotEmpty(t, job.ResourceGroup, "two runs at once draw on the same users")
 	correct, faulty := served(t), served(t, "--fault", "retry-after-plus-one")
+	features, err := filepath.Abs("../../examples/features")
+	require.NoError(t, err)
 
 	for name, c := range map[string]struct {
 		variables map[string]string
@@ -253,6 +263,8 @@ func TestTheGitLabTemplate(t *testing.T) {
 		"a correct server":      {map[string]string{"TARGET": correct, "CLAUSES": "HDR-5,HDR-8"}, 0, "success: 2 pass", `name="HDR-5`},
 		"a faulty one":          {map[string]string{"TARGET": faulty, "CLAUSES": "HDR-5", "STRICT": "true", "BUDGET": "5m"}, 1, "✗ HDR-5", "<failure"},
 		"a fault that is known": {map[string]string{"TARGET": faulty, "CLAUSES": "HDR-5", "KNOWN_FAILING": "known.txt"}, 0, "HDR-5", "HDR-5"},
+		"own features":          {map[string]string{"TARGET": correct, "FEATURES": features, "CLAUSES": "TEAM-1"}, 0, "1 pass", "TEAM-1"},
+		"after an earlier run":  {map[string]string{"TARGET": correct, "CLAUSES": "HDR-8", "AGAINST": "nothing.json"}, 2, "nothing.json: no such file", ""},
 		"no version":            {map[string]string{"VERSION": ""}, 2, "BRIMLINE_VERSION is no version", ""},
 		"a command in a target": {map[string]string{"TARGET": "$(touch x)`touch x`"}, 2, "no such file", ""},
 		"a slip":                {map[string]string{"TARGET": correct, "STRICT": "yes"}, 2, "BRIMLINE_STRICT is neither true nor false", ""},
