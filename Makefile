@@ -49,7 +49,7 @@ kills: build ## measure anew which scenario catches which fault; CLAUSES=RATE-9,
 	done
 	@go test ./conformance -count 1 -run '^TestKillsAreComplete$$' -kills ../out/kills
 
-soak: proxies ## judge a correct server SOAK=50 times in each of four settings on busy cores
+soak: proxies ## judge a correct server SOAK=50 times in each of five settings on busy cores
 	@SOAK=$(SOAK) go test ./conformance -count 1 -v -timeout 6h -parallel 6 -run '^TestSoak$$'
 
 endings: compiler ## end ENDINGS=100000 requests in every way there is; is every permit back?

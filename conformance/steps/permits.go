@@ -63,6 +63,8 @@ func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Plac
 			return &e, nil
 		case rateRejected(e) && len(looks) == 0:
 			return nil, fmt.Errorf("%w: user %s ran out of tokens with %d of %d requests in flight", ErrInconclusive, u.ID, in, n)
+		case !capRejected(e) && !rateRejected(e) && at == target.PlaceWork:
+			return nil, fmt.Errorf("%w: a request that takes its time was answered with %s before it was seen to be in flight", ErrInconclusive, statusAndCode(e))
 		case !capRejected(e) && !rateRejected(e):
 			return nil, fmt.Errorf("%w: a request that was to stay in flight was answered with %s", ErrSetup, statusAndCode(e))
 		default:
