@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/target"
 )
@@ -46,6 +47,8 @@ func startable() (*target.Process, error) {
 		Environment: map[string]string{"PATH": ""}, // it runs no other program
 		Control:     &target.ControlAddress{URL: "http://127.0.0.1:{control-port}", TokenFile: "{folder}/control.token"},
 		KeptLog:     true,
+		ReadyWithin: 2 * time.Minute, // a busy machine takes its time
+		StopWithin:  2 * time.Minute,
 		MetricsURL:  "http://127.0.0.1:{metrics-port}/metrics",
 	}, nil
 }

@@ -24,7 +24,9 @@ func startable(executable string, more ...string) *target.Process {
 		MetricsURL:  "http://127.0.0.1:{metrics-port}" + telemetry.Path,
 		Control:     &target.ControlAddress{URL: "http://127.0.0.1:{control-port}", TokenFile: "{folder}/control.token"},
 		KeptLog:     true,
-		StopWithin:  30 * time.Second,
+		// Nobody waits for these but where a server hangs, or the machine is busy.
+		ReadyWithin: 2 * time.Minute,
+		StopWithin:  2 * time.Minute,
 	}
 }
 

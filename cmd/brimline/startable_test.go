@@ -51,6 +51,11 @@ func requireAllPass(t *testing.T, asJSON string) {
 	t.Helper()
 	var c record.Conformance
 	require.NoError(t, json.Unmarshal([]byte(asJSON), &c))
+	for _, cl := range c.Clauses {
+		if cl.Verdict != record.Pass && cl.Verdict != record.NotRun {
+			t.Errorf("%s %s: %s %+v", cl.ID, cl.Verdict, cl.Reason, cl.Scenarios)
+		}
+	}
 	require.Equal(t, record.ResultSuccess, c.Result)
 	require.Equal(t, strings.Count(operation, ",")+1, c.Counts.Pass)
 }
