@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cucumber/godog"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/conformance/steps"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/features"
 )
 
 // ErrSelection is a selection of clauses that is none: an unknown id, or
@@ -181,8 +183,20 @@ func (s Planned) applies(reach Reach) bool {
 	return s.plan == "" || known
 }
 
-// scenarios reads all features in their order.
-func scenarios(features fs.FS) ([]Planned, error) {
+// scenarios is all scenarios of features, in their order.
+func scenarios(fsys fs.FS) ([]Planned, error) {
+	if fsys == features.FS {
+		all, err := ours()
+		return slices.Clone(all), err
+	}
+	return readScenarios(fsys)
+}
+
+// ours is those of the contract's own features, read once: a self-test plans them
+// for every fault.
+var ours = sync.OnceValues(func() ([]Planned, error) { return readScenarios(features.FS) })
+
+func readScenarios(features fs.FS) ([]Planned, error) {
 	paths, err := fs.Glob(features, "*.feature")
 	if err != nil || len(paths) == 0 {
 		return nil, fmt.Errorf("%w: there are no features", ErrSelection)

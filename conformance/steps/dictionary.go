@@ -32,11 +32,12 @@ type Dictionary struct{ all []Sentence }
 // NewDictionary lists the sentences that features may use, by topic.
 func NewDictionary() Dictionary {
 	var d Dictionary
+	patterns := compiled()
 	for _, t := range new(Scenario).topics() {
 		for _, x := range t.sentences {
 			r := Sentence{
 				Topic: t.name, Keyword: string(x.keyword), Means: x.means, Needs: append([]contract.Need{}, x.needs...),
-				Pattern: x.pattern, compiled: regexp.MustCompile(x.pattern), Table: takesTable(x.does),
+				Pattern: x.pattern, compiled: patterns[x.pattern], Table: takesTable(x.does),
 			}
 			r.Text, r.Fill = readable(x.pattern)
 			d.all = append(d.all, r)

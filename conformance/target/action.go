@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invoicespec/brimline/conformance/contract/control"
 )
@@ -54,7 +55,9 @@ type route struct {
 }
 
 // routes lists all actions. A feature is offered where all of its actions are.
-func routes() []route {
+// The list is made once, since whatever a target has is looked up in it, and is
+// not to be changed.
+var routes = sync.OnceValue(func() []route {
 	return []route{
 		{makeUser, control.FeatureUsers, post, "/users", []string{"plan", "keys"}, userShape},
 		{addKey, control.FeatureUsers, post, "/users/{user}/keys", nil, keyShape},
@@ -82,7 +85,7 @@ func routes() []route {
 		{readUserAudit, control.FeatureAudit, get, "/users/{user}/audit", nil, auditShape},
 		{restart, control.FeatureRestart, post, "/restart", nil, nil},
 	}
-}
+})
 
 func routeOf(a action) (route, bool) {
 	all := routes()
