@@ -31,7 +31,7 @@ func (i *identities) first(id string) bool {
 // always checks what holds for every answer in scope, whatever the scenario is
 // about: ERR-1, ERR-2 and ERR-4.
 func (s *Suite) always(e target.Exchange) []oracle.Finding {
-	if !inScope(e.Path) || e.Unread {
+	if !s.scope.Holds(e.Path) || e.Unread {
 		return nil
 	}
 	out := s.identity(e)
@@ -45,12 +45,6 @@ func (s *Suite) always(e target.Exchange) []oracle.Finding {
 		})
 	}
 	return out
-}
-
-// inScope reports whether a path is at or below the contract's prefix.
-func inScope(path string) bool {
-	const p = contract.ScopePrefix
-	return path == p || len(path) > len(p) && path[:len(p)] == p && (path[len(p)] == '/' || path[len(p)] == '?')
 }
 
 func (s *Suite) identity(e target.Exchange) []oracle.Finding {

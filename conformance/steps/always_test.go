@@ -58,18 +58,18 @@ func TestEveryAnswerIsChecked(t *testing.T) {
 		"the prefix with a query":  {answered("GET", "/v1/invoice?x", 200, map[string]string{}, ""), []string{"ERR-2 X-Request-Id"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Suite{ids: newIdentities()}
+			s := &Suite{ids: newIdentities(), scope: target.Scope{Prefix: contract.ScopePrefix}}
 			require.Equal(t, tc.want, clauses(s.always(tc.e)))
 		})
 	}
 }
 
 func TestRequestIDsAreUsedOnce(t *testing.T) {
-	s := &Suite{ids: newIdentities()}
+	s := &Suite{ids: newIdentities(), scope: target.Scope{Prefix: contract.ScopePrefix}}
 	e := answered("POST", "/v1/invoice/x", 200, map[string]string{"X-Request-Id": "r1"}, "")
 	require.Empty(t, s.always(e))
 	require.Equal(t, []string{"ERR-2 X-Request-Id"}, clauses(s.always(e)))
-	other := &Suite{ids: newIdentities()}
+	other := &Suite{ids: newIdentities(), scope: target.Scope{Prefix: contract.ScopePrefix}}
 	require.Empty(t, other.always(e), "each run remembers its own")
 }
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
@@ -91,7 +90,7 @@ func (s *Scenario) othersDoTheSame(ctx context.Context) error {
 			return err
 		}
 		r := s.Valid()
-		r.Path = contract.ScopePrefix + "/of-" + u.ID
+		r.Path = s.Scope().Below("of-" + u.ID)
 		r.Header = r.Header.Clone()
 		if r.Header == nil {
 			r.Header = map[string][]string{}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 )
 
@@ -36,7 +35,7 @@ func (s *Scenario) anywhere() target.Place {
 func (s *Scenario) passing() target.Request {
 	r := s.Valid()
 	if s.anywhere() == target.PlaceEngine {
-		r.Path = contract.ScopePrefix + "/no-such-operation"
+		r.Path = s.Scope().Below(nowhere)
 	}
 	return r
 }

@@ -159,7 +159,7 @@ func (s *Scenario) request(k kind) (target.Request, error) {
 	case kindOptions:
 		r.Method, r.Body = http.MethodOptions, nil
 	case kindUnknown:
-		r.Path, r.Body = contract.ScopePrefix+"/no-such-operation", marked()
+		r.Path, r.Body = s.Scope().Below(nowhere), marked()
 	case kindMethod:
 		r.Method = http.MethodPut
 		if s.Valid().Method == http.MethodPut {
@@ -183,15 +183,18 @@ func (s *Scenario) request(k kind) (target.Request, error) {
 func (s *Scenario) somewhere(where string) target.Request {
 	r := s.Valid()
 	r.Body = marked()
-	r.Path = contract.ScopePrefix
+	r.Path = s.Scope().Prefix
 	switch where {
 	case "an unknown path":
-		r.Path += "/no-such-operation"
+		r.Path = s.Scope().Below(nowhere)
 	case "a path far below it":
-		r.Path += "/no/such/operation/2026/11/30/draft.json"
+		r.Path = s.Scope().Below("no/such/operation/2026/11/30/draft.json")
 	}
 	return r
 }
+
+// nowhere is a path below what is limited where no operation is.
+const nowhere = "no-such-operation"
 
 // bodyMark begins a text that nothing but a request's body of this suite holds.
 const bodyMark = "brimline-body-"

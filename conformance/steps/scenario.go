@@ -34,6 +34,7 @@ var (
 // Suite is what the scenarios of one run share.
 type Suite struct {
 	target   *target.Target
+	scope    target.Scope
 	ids      *identities
 	users    *lending
 	door     *door
@@ -44,7 +45,7 @@ type Suite struct {
 // NewSuite begins a run against t. Waits that take longer than a few seconds are
 // told as they begin; nil: to nobody.
 func NewSuite(t *target.Target, waits func(*Scenario, Wait)) *Suite {
-	return &Suite{target: t, waits: waits, ids: newIdentities(), users: newLending(), door: newDoor(), patterns: compiled()}
+	return &Suite{target: t, scope: t.Scope(), waits: waits, ids: newIdentities(), users: newLending(), door: newDoor(), patterns: compiled()}
 }
 
 // Scenario is one run of one scenario. It is not safe for concurrent use.

@@ -12,6 +12,9 @@ import (
 // takes for the same.
 func spellings(path string) []string {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if first == "" {
+		return nil // the root has no other spelling that says the same
+	}
 	encoded := fmt.Sprintf("%%%02x", first[0])
 	return []string{
 		"/" + path,

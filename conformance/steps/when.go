@@ -21,7 +21,7 @@ func (s *Scenario) whens() []sentence {
 		{when, `^they send (requests .+), two of them$`, "requests of a kind, in the plural", nil, func(ctx context.Context, k string) error { return s.theySend(ctx, singular(k), 2) }},
 		{when, `^they send (valid requests), two of them$`, "one after the other", nil, func(ctx context.Context, k string) error { return s.theySend(ctx, kindValid, 2) }},
 		{when, `^they send requests until the first rejection(?: for their rate)?$`, "valid ones, one after the other", nil, func(ctx context.Context) error { return s.drainAll(ctx, s.Valid()) }},
-		{when, `^they send requests to (/v1/invoice itself|an unknown path|a path far below it) until the first rejection$`, "with a body that can be recognised", nil, func(ctx context.Context, where string) error { return s.drainAll(ctx, s.somewhere(where)) }},
+		{when, `^they send requests to (/v1/invoice itself|an unknown path|a path far below it) until the first rejection$`, "with a body that can be recognised; /v1/invoice is what the target file calls limited", nil, func(ctx context.Context, where string) error { return s.drainAll(ctx, s.somewhere(where)) }},
 		{when, `^they send a valid request with their second key$`, "one request", nil, s.withSecondKey},
 		{when, `^they send valid requests with one key and the other in turn$`, "four requests", nil, s.withKeysInTurn},
 		{when, `^they send valid requests, unknown paths and requests at an empty bucket$`, "answers of every kind", nil, s.sendMixture},

@@ -61,6 +61,9 @@ func (f File) check() *problem {
 			return &problem{"operations.slow.takes", o.Takes.String(), fmt.Sprintf("%s to %s", leastTakes, mostTakes)}
 		}
 	}
+	if p := f.checkScope(); p != nil {
+		return p
+	}
 	for i, path := range f.OutsideQuotas {
 		if !isPath(path) {
 			return &problem{fmt.Sprintf("outside-quotas[%d]", i), fmt.Sprintf("%q is no path", path), "a path such as /health"}

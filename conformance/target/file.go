@@ -21,6 +21,7 @@ type File struct {
 	KeysFile       string               `yaml:"keys-file,omitempty"` // see [ReadKeys]
 	Users          []UserOf             `yaml:"users,omitempty"`     // instead of a keys file
 	Operations     Operations           `yaml:"operations"`
+	Limited        string               `yaml:"limited,omitempty"`         // the path that is limited with everything below it; empty: see [Scope]
 	Headers        map[string]string    `yaml:"headers,omitempty"`         // what the deployment calls the contract's headers
 	ResetIs        string               `yaml:"reset-is,omitempty"`        // what its RateLimit-Reset counts; empty: seconds
 	ErrorBody      map[string]string    `yaml:"error-body,omitempty"`      // what it calls the members of an error body

@@ -162,6 +162,10 @@ func TestTheSchemaJudgesAsReadFileDoes(t *testing.T) {
 		"how slow":            {"outside-quotas:", "  slow: { method: POST, path: /pdf, expect: 200 }\noutside-quotas:", false},
 		"slow by a number":    {"outside-quotas:", "  slow: { method: POST, path: /pdf, takes: 3 }\noutside-quotas:", false},
 		"slow and failing":    {"outside-quotas:", "  slow: { method: POST, path: /pdf, takes: 3s, expect: 500 }\noutside-quotas:", false},
+		"another prefix":      {"limits:", "limited: /v1\nlimits:", true},
+		"the whole host":      {"limits:", "limited: /\nlimits:", true},
+		"no prefix":           {"limits:", "limited: v1\nlimits:", false},
+		"a prefix with /":     {"limits:", "limited: /v1/\nlimits:", false},
 		"a number for a body": {`body: "{}"`, `body: 5`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -325,7 +325,11 @@ func (t *Target) Describe() string {
 	if t.file.unverified() {
 		protocol += ", whoever answers (tls.insecure)"
 	}
-	return fmt.Sprintf("%s  %s  %s on %s  clock: %s  can: %s", strings.Join(hosts, ", "), protocol, users, plans, t.Clock(), can)
+	where := ""
+	if p := t.Scope().Prefix; p != contract.ScopePrefix {
+		where = "  limited: " + p + " in place of " + contract.ScopePrefix
+	}
+	return fmt.Sprintf("%s  %s  %s on %s  clock: %s  can: %s%s", strings.Join(hosts, ", "), protocol, users, plans, t.Clock(), can, where)
 }
 
 // Mask hides every key that this target knows in a text.
