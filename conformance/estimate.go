@@ -39,11 +39,15 @@ type room struct {
 	most      int64          // operations
 	witness   int64          // operations that it takes to see one request in flight
 	works     time.Duration  // that what is held in flight takes to end by itself
+	rests     time.Duration  // until an emptied pool of attempts is whole again, where all scenarios share one
 }
 
 func roomOf(t *target.Target, o Options) room {
 	r := room{workers: o.workers(t), movable: t.Movable(), roundTrip: t.RoundTrip(), most: t.MaxOperations(), witness: t.HoldPrice(1) - 1, works: t.WorkTakes(),
 		rate: map[string]float64{}, burst: map[string]float64{}, users: map[string]int{}}
+	if a := t.Anonymous(); !r.movable && !t.Has(contract.NeedAddresses) {
+		r.rests = time.Duration(float64(a.Burst) / float64(a.RequestsPerMinute) * float64(time.Minute))
+	}
 	for _, plan := range t.Plans() {
 		a, _ := t.Allowance(plan)
 		r.rate[plan], r.burst[plan], r.users[plan] = float64(a.RequestsPerMinute)/60, float64(a.Burst), t.UsersOn(plan)
@@ -91,7 +95,7 @@ const tick = 10 * time.Millisecond
 // sum is what scenarios take, side by side.
 func (r room) sum(all []Planned) Estimate {
 	e := Estimate{MaxOperations: r.most, Users: map[string]Need{}}
-	var work, longest time.Duration
+	var work, longest, alone time.Duration
 	tokens := map[string]float64{}
 	for _, s := range all {
 		if s.Cost == nil {
@@ -101,12 +105,15 @@ func (r room) sum(all []Planned) Estimate {
 		e.Operations += r.charges(c)
 		took := r.takes(c)
 		work, longest = work+took, max(longest, took)
+		if s.wantsAddressAtRest() {
+			alone += r.rests
+		}
 		for plan, n := range c.Users {
 			e.Users[plan] = Need{max(e.Users[plan].Users, n), r.users[plan]}
 			tokens[plan] += c.Tokens[plan]
 		}
 	}
-	e.Time = max(work/time.Duration(r.workers), longest)
+	e.Time = max(work/time.Duration(r.workers), longest) + alone
 	for plan, n := range tokens {
 		users := float64(r.users[plan])
 		if r.movable || users <= 0 {
@@ -118,6 +125,10 @@ func (r room) sum(all []Planned) Estimate {
 	}
 	return e
 }
+
+// wantsAddressAtRest reports whether the scenario begins with the whole pool of
+// an address. Where there is but one address, nothing else is run meanwhile.
+func (s Planned) wantsAddressAtRest() bool { return slices.Contains(s.Steps, "an address at rest") }
 
 // Fit keeps what a budget of time (0: none) and the target's max-operations allow, the
 // most telling first: each time the scenario whose clauses, if nobody else looks at

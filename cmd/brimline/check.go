@@ -107,7 +107,7 @@ func checkVerb(w world) *cobra.Command {
 	flags.StringVar(&f.knownFailing, "known-failing", "", "the clauses that `FILE` lists are known to fail: an id a line, the reason behind a #")
 	flags.StringVar(&f.against, "against", "", "say what has changed since the conformance.json that `FILE` is")
 	flags.BoolVar(&f.quiet, "quiet", false, "print what is not kept, and the last line")
-	flags.BoolVar(&f.verbose, "verbose", false, "print every scenario, and how long it took")
+	flags.BoolVar(&f.verbose, "verbose", false, "print every scenario, and how long it took; with --plan also those that would not be run")
 	return c
 }
 

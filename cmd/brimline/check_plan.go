@@ -11,6 +11,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/target"
+	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reports/record"
@@ -59,20 +60,59 @@ func (f checkFlags) showPlan(ctx context.Context, t *target.Target, w world) err
 		return printJSON(w.stdout, p)
 	}
 	fmt.Fprintf(w.stdout, "%s\n%d of %d scenarios would be run, for %d clauses\n%s\n", t.Describe(), len(p.Running()), len(p.Scenarios), len(p.Reached()), tellEstimate(*p.Estimate))
-	for _, s := range p.Scenarios {
-		line := fmt.Sprintf("  %-9s %s", s.Clauses[0], s.Name)
-		switch {
-		case s.NotRun != "":
-			line = fmt.Sprintf("%-80s  not run: %s", line, s.NotRun)
-		case s.Cost != nil:
-			line = fmt.Sprintf("%-80s  %3d charged", line, s.Cost.Operations+s.Cost.Held*(t.HoldPrice(1)-1))
-			if s.Cost.Waits >= time.Second && !t.Movable() {
-				line += fmt.Sprintf(", waits %s", s.Cost.Waits.Round(time.Second))
+	for _, c := range conformance.Clauses(f.features) {
+		for _, s := range p.Running() {
+			if s.Clauses[0] == c.ID {
+				fmt.Fprintln(w.stdout, planLine(t, s))
 			}
 		}
-		fmt.Fprintln(w.stdout, line)
 	}
+	fmt.Fprint(w.stdout, f.notRun(p))
 	return nil
+}
+
+// planLine is a scenario that would be run, and what it takes.
+func planLine(t *target.Target, s conformance.Planned) string {
+	line := fmt.Sprintf("  %-9s %s", s.Clauses[0], s.Name)
+	if s.Cost == nil {
+		return line
+	}
+	line = fmt.Sprintf("%-80s  %3d charged", line, s.Cost.Operations+s.Cost.Held*(t.HoldPrice(1)-1))
+	if s.Cost.Waits >= time.Second && !t.Movable() {
+		line += fmt.Sprintf(", waits %s", s.Cost.Waits.Round(time.Second))
+	}
+	return line
+}
+
+// notRun sums up what would not be run by what stands in its way; with --verbose
+// each scenario has a line.
+func (f checkFlags) notRun(p conformance.Plan) string {
+	var b strings.Builder
+	var reasons []string
+	why := map[string][]conformance.Planned{}
+	for _, s := range p.Scenarios {
+		if s.NotRun == "" {
+			continue
+		}
+		if why[s.NotRun] == nil {
+			reasons = append(reasons, s.NotRun)
+		}
+		why[s.NotRun] = append(why[s.NotRun], s)
+	}
+	if len(reasons) > 0 {
+		fmt.Fprintln(&b, "not run:")
+	}
+	slices.SortStableFunc(reasons, func(x, y string) int { return len(why[y]) - len(why[x]) })
+	for _, reason := range reasons {
+		fmt.Fprintf(&b, "  %s  %s\n", figure.Count(int64(len(why[reason])), "scenario"), reason)
+		if !f.verbose {
+			continue
+		}
+		for _, s := range why[reason] {
+			fmt.Fprintf(&b, "    %-9s %s\n", s.Clauses[0], s.Name)
+		}
+	}
+	return b.String()
 }
 
 // tellEstimate says in a few lines what a plan takes.

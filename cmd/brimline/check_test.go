@@ -219,9 +219,15 @@ func TestCheckPlans(t *testing.T) {
 	code, stdout, stderr := runCheck(t, "--target", path, "--plan")
 	require.Equal(t, exitHolds, code, stderr)
 	require.Contains(t, stdout, "scenarios would be run")
-	for _, needs := range regexp.MustCompile(`not run: needs ([a-z0-9, -]+)`).FindAllStringSubmatch(stdout, -1) {
+	require.Less(t, strings.Index(stdout, "RATE-10 "), strings.Index(stdout, "CONC-1 "), "in the contract's order")
+	for _, needs := range regexp.MustCompile(`scenarios?  needs ([a-z0-9, -]+)`).FindAllStringSubmatch(stdout, -1) {
 		require.Contains(t, []string{"page", "restart", "process", "metrics", "http2"}, strings.Split(needs[1], ",")[0], "of the rest it offers all there is")
 	}
+
+	require.NotContains(t, stdout, "CACHE-")
+	code, verbose, _ := runCheck(t, "--target", path, "--plan", "--verbose")
+	require.Equal(t, exitHolds, code)
+	require.Greater(t, strings.Count(verbose, "\n"), strings.Count(stdout, "\n")+20)
 
 	code, stdout, _ = runCheck(t, "--target", path, "--plan", "--clauses", "RATE-1")
 	require.Equal(t, exitHolds, code)
