@@ -50,6 +50,8 @@ func (sc scene) early() Finding {
 	switch {
 	case sc.changed():
 		f.Clause = sc.changeClause()
+	case sc.past.slow && !sc.past.fullRun:
+		f.Clause, f.Also, f.Short = "RATE-2", []string{"RATE-10"}, true
 	case sc.kind == concurrency:
 		f.Clause, f.Got = "RATE-6", "429 CONCURRENCY_LIMIT_EXCEEDED"
 		f.Consequence = "the cap is asked before the bucket"
@@ -122,7 +124,7 @@ func (sc scene) level(r reading, after, claimed levels) Finding {
 	default:
 		f.Clause, also = sc.tooLittle(after, claimed)
 	}
-	f.Also = append(f.Also, also...)
+	f.Also, f.Short = append(f.Also, also...), f.Short || f.Clause == "RATE-2" && sc.past.slow
 	return f
 }
 
@@ -142,14 +144,26 @@ func (sc scene) tooMuch(after, claimed levels) (string, []string) {
 	return cs.pick(sc.past.blamed)
 }
 
-// tooLittle is the clause for a bucket that claims less than it must hold.
+// tooLittle is the clause for a bucket that claims less than it must hold. What
+// is lacking can be what did not come back since the level was last confirmed:
+// then no request need have cost too much.
 func (sc scene) tooLittle(after, claimed levels) (string, []string) {
 	var cs candidates
 	cs.add(!sc.past.asked, "RATE-1")
-	cs.add(after.lo-claimed.hi <= sc.gained, "RATE-2", sc.alsoPromised("RATE-10")...)
+	cs.add(sc.onlySlow(after, claimed) || sc.past.late(), "RATE-2", sc.alsoPromised("RATE-10")...)
 	cs.add(sc.past.rejections > 0 || sc.kind == rate, "RATE-8")
 	cs.add(sc.kind != rate, "RATE-4")
 	return cs.pick(sc.past.blamed)
+}
+
+// onlySlow reports whether a claim that is too low needs no other explanation than
+// that nothing came back since the level was last confirmed.
+func (sc scene) onlySlow(after, claimed levels) bool {
+	sure := sc.past.sure
+	if sc.kind != rate {
+		sure -= Token
+	}
+	return claimed.hi < after.lo && claimed.hi >= sure
 }
 
 // candidates are the clauses that explain one observation, the likeliest first.

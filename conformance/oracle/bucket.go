@@ -38,15 +38,24 @@ type past struct {
 	rejections int64    // rate rejections in a row, up to the latest answer
 	fullRun    bool     // no rate rejection since the bucket was certainly full
 	promised   bool     // that full bucket was there since a RateLimit-Reset had said so
+	sure       int64    // units that are there though nothing has come back since an answer last confirmed the level
+	slow       bool     // what had to come back did not, once
 	blamed     []string // the clauses that were broken so far
+	liars      []string // the headers that were wrong by themselves
 }
 
-// lies reports whether RateLimit-Remaining was found to be wrong by itself.
-func (p past) lies() bool { return slices.Contains(p.blamed, "HDR-3") }
+// lies reports whether a header was found to be wrong by itself: Remaining and
+// Reset of one answer told of different levels, and one of them was right.
+func (p past) lies(header string) bool { return slices.Contains(p.liars, header) }
+
+// late reports whether nothing worse than late tokens was found so far.
+func (p past) late() bool {
+	return slices.Contains(p.blamed, "RATE-2") && !slices.Contains(p.blamed, "RATE-4")
+}
 
 // NewFull is the bucket of a user who is known to be rested.
 func NewFull(a Allowance) *Bucket {
-	return &Bucket{was: a, is: a, kept: kept{a.full(), a.full()}, past: past{fullRun: true}}
+	return &Bucket{was: a, is: a, kept: kept{a.full(), a.full()}, past: past{fullRun: true, sure: a.full()}}
 }
 
 // NewUnknown is the bucket of a user of whom nothing is known up to an instant.
@@ -99,8 +108,16 @@ func (b *Bucket) WaitFor(tokens int64) int64 {
 	return max(0, roundUp(want-b.kept.lo, b.was.RequestsPerMinute))
 }
 
-// ReadyAt is the instant at which [Bucket.WaitFor] is over.
-func (b *Bucket) ReadyAt(tokens int64) int64 { return b.last.To + b.WaitFor(tokens) }
+// ReadyAt is the instant at which [Bucket.WaitFor] is over. A bucket to which once
+// did not come back what had to is given the time that it asks for as well.
+func (b *Bucket) ReadyAt(tokens int64) int64 {
+	wait := b.WaitFor(tokens)
+	most := 2*roundUp(b.is.full(), b.is.perSecond()) + 60
+	if n := b.past.reset; wait > 0 && b.past.slow && n.State == contract.Good && n.Value+n.Slack <= most {
+		wait = max(wait, (n.Value+n.Slack)*1_000_000)
+	}
+	return b.last.To + wait
+}
 
 // ShortOf is the longest time, in microseconds after the last answer, at which
 // so many tokens are certainly not there yet; false: they may be there already.
@@ -154,13 +171,15 @@ func (b *Bucket) Lose(s Span) {
 		k = kept{0, b.is.full()}
 	}
 	b.settle(s, k)
-	b.forget()
+	b.forget(1)
 	b.vague, b.crowd = vague, true
 }
 
-// forget drops what a request of unknown outcome makes worthless.
-func (b *Bucket) forget() {
-	b.past = past{asked: true, from: b.past.from, kind: unclear, fullRun: b.past.fullRun, blamed: b.past.blamed}
+// forget drops what requests of unknown outcome make worthless: so many may have
+// spent a token.
+func (b *Bucket) forget(spent int64) {
+	p := b.past
+	b.past = past{asked: true, from: p.from, kind: unclear, fullRun: p.fullRun, sure: max(0, p.sure-spent*Token), slow: p.slow, blamed: p.blamed, liars: p.liars}
 	b.doubt = nil
 }
 
@@ -196,5 +215,8 @@ func (b *Bucket) elapsed(s Span) (least, most int64) {
 
 // settle takes over what is known after a request that was decided in s.
 func (b *Bucket) settle(s Span, k kept) {
+	if b.is != b.was {
+		b.past.sure = 0
+	}
 	b.was, b.kept, b.last, b.vague = b.is, k, s, false
 }

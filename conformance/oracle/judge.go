@@ -24,7 +24,7 @@ const (
 // 401 and a configuration failure (503) have not.
 func (b *Bucket) Judge(a contract.Answer, s Span) []Finding {
 	before, left := b.at(s)
-	k, findings := b.classify(a, before)
+	k, findings := classify(a, before, b.past.sure, b.is, b.crowd)
 	b.crowd = b.crowd || a.Status >= http.StatusInternalServerError // its work may go on
 	if k == untouched {
 		return append(findings, bare(a)...)
@@ -35,15 +35,23 @@ func (b *Bucket) Judge(a contract.Answer, s Span) []Finding {
 		v = b.reconsider(sc, s, v)
 	}
 	b.settle(s, v.kept)
-	b.remember(sc)
+	b.remember(sc, v.told)
 	b.doubt = v.doubt
-	findings = append(findings, v.findings...)
+	findings = sc.excess(append(append(findings, sc.plain()...), v.findings...))
 	for _, f := range findings {
-		if !slices.Contains(b.past.blamed, f.Clause) {
-			b.past.blamed = append(b.past.blamed, f.Clause)
-		}
+		b.past.blamed, b.past.slow = with(b.past.blamed, f.Clause), b.past.slow || f.Short
+	}
+	if v.liar != "" {
+		b.past.liars = with(b.past.liars, v.liar)
 	}
 	return findings
+}
+
+func with(all []string, one string) []string {
+	if slices.Contains(all, one) {
+		return all
+	}
+	return append(all, one)
 }
 
 // doubt is kept where it was open whether a level or RateLimit-Remaining was
@@ -69,7 +77,7 @@ func (b *Bucket) reconsider(sc scene, s Span, v view) view {
 	case len(v.findings) == 0: // both are possible
 		v.doubt = &doubt{kept: other.kept, offset: old.offset, finding: old.finding}
 	default:
-		v = view{kept: other.kept, findings: []Finding{old.finding}}
+		v = view{kept: other.kept, findings: []Finding{old.finding}, liar: old.finding.Field}
 	}
 	return v
 }
@@ -81,7 +89,7 @@ func (b *Bucket) Spend(s Span) (Claim, []Finding) {
 	sc := b.scene(contract.Answer{}, spent, before, left, s)
 	v := sc.outcome()
 	b.settle(s, v.kept)
-	b.remember(sc)
+	b.remember(sc, false)
 	b.doubt, b.crowd = nil, true
 	return b.claim(sc, v), v.findings
 }
@@ -89,23 +97,33 @@ func (b *Bucket) Spend(s Span) (Claim, []Finding) {
 // claim is the right to a judgment of the headers by what the bucket held.
 func (b *Bucket) claim(sc scene, left view) Claim {
 	return Claim{judge: func(a contract.Answer) []Finding {
-		k, findings := classify(a, levels{Token, sc.allowance.full()}, sc.allowance, true)
+		k, findings := classify(a, levels{Token, sc.allowance.full()}, Token, sc.allowance, true)
 		switch k {
 		case untouched:
 			return append(findings, bare(a)...)
-		case rate: // then what was witnessed was no spending
-			b.kept.hi = min(b.was.full(), b.kept.hi+Token)
-			return findings
 		}
 		sc.answer, sc.kind = a, k
-		left.findings = findings
-		return sc.headers(left).findings
+		findings = append(findings, sc.plain()...)
+		if k == rate { // then what was witnessed was no spending
+			b.kept.hi = min(b.was.full(), b.kept.hi+Token)
+			return sc.excess(findings)
+		}
+		return sc.excess(append(findings, sc.headers(left).findings...))
 	}}
 }
 
-// remember keeps what blame will depend on.
-func (b *Bucket) remember(sc scene) {
+// remember keeps what blame will depend on. told: the answer has confirmed the
+// level.
+func (b *Bucket) remember(sc scene, told bool) {
 	p := &b.past
+	switch {
+	case told:
+		p.sure = b.kept.lo
+	case sc.kind == rate:
+		p.sure = min(p.sure, Token-1)
+	default:
+		p.sure = max(p.sure, Token) - Token
+	}
 	if sc.before.lo == sc.allowance.full() {
 		p.fullRun, p.promised = true, sc.resetOver
 	}
@@ -123,13 +141,10 @@ func (b *Bucket) remember(sc scene) {
 	}
 }
 
-func (b *Bucket) classify(a contract.Answer, before levels) (kind, []Finding) {
-	return classify(a, before, b.is, b.crowd)
-}
-
 // classify says what an answer means for the bucket, and where its status and
-// error code do not go together. Only in a crowd can a cap be full.
-func classify(a contract.Answer, before levels, al Allowance, crowd bool) (kind, []Finding) {
+// error code do not go together. Only in a crowd can a cap be full, and only sure
+// units, which nothing had to come back for, show that it was not the bucket.
+func classify(a contract.Answer, before levels, sure int64, al Allowance, crowd bool) (kind, []Finding) {
 	code := a.Body.ErrorCode.Value
 	switch {
 	case a.Status == http.StatusUnauthorized, code == contract.CodeConfigUnavailable:
@@ -148,7 +163,7 @@ func classify(a contract.Answer, before levels, al Allowance, crowd bool) (kind,
 		return spent, nil
 	case before.hi < Token || !crowd:
 		return rate, []Finding{wrongCode("ERR-3", contract.CodeRateLimited, a, before, al)}
-	case before.lo >= Token:
+	case sure >= Token:
 		return concurrency, []Finding{wrongCode("CONC-1", contract.CodeConcurrencyLimited, a, before, al)}
 	}
 	return unclear, []Finding{wrongCode("ERR-3", contract.CodeRateLimited+" or "+contract.CodeConcurrencyLimited, a, before, al)}

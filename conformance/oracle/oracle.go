@@ -40,7 +40,7 @@ type Finding struct {
 	Ground      string   // why: what the bucket held
 	Got         string   // what came
 	Consequence string   // what it does to a client; may be empty
-	Short       bool     // the bucket gives less than it should: what had to come back may not have
+	Short       bool     // the bucket gives less than it should, or now what it held back: what comes back may not come in time
 }
 
 // Sample is one of several simultaneous requests. Answer is nil for one that has

@@ -39,9 +39,13 @@ func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) {
 		switch {
 		case one.Answer == nil:
 			claims = append(claims, b.claim(sc, view{after: own}))
-		case !own.empty():
+		default:
 			sc.answer = *one.Answer
-			findings = append(findings, sc.headers(view{after: own}).findings...)
+			found := sc.plain()
+			if !own.empty() {
+				found = append(found, sc.headers(view{after: own}).findings...)
+			}
+			findings = append(findings, sc.excess(found)...)
 		}
 	}
 
@@ -52,7 +56,7 @@ func (b *Bucket) JudgeParallel(samples []Sample) ([]Claim, []Finding) {
 		after = kept{0, full}
 	}
 	b.settle(c.whole, after)
-	b.forget()
+	b.forget(c.spent + c.unclear)
 	b.past.fullRun = b.past.fullRun && c.rejected == 0
 	return claims, findings
 }
@@ -78,7 +82,7 @@ func (b *Bucket) sort(samples []Sample) (crowd, []Finding) {
 		if s.Answer != nil {
 			// Of one among many it is open whether a token was there.
 			var wrong []Finding
-			k, wrong = b.classify(*s.Answer, levels{0, b.is.full()})
+			k, wrong = classify(*s.Answer, levels{0, b.is.full()}, 0, b.is, b.crowd)
 			findings = append(findings, wrong...)
 		}
 		switch k {

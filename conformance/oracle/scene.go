@@ -43,9 +43,11 @@ type view struct {
 	kept     kept   // the same, as the bucket keeps it
 	findings []Finding
 	doubt    *doubt
+	told     bool   // a header that can be relied on says so
+	liar     string // the header that another one beside it proves wrong
 }
 
-// view judges the request.
+// view judges the request by the level that it met.
 func (sc scene) view() view { return sc.headers(sc.outcome()) }
 
 // outcome says what the request left in the bucket, and whether what became of
@@ -71,11 +73,7 @@ func (sc scene) outcome() view {
 // headers checks the headers against what the request left in the bucket, and
 // learns from them.
 func (sc scene) headers(v view) view {
-	v.findings = append(v.findings, sc.form()...)
 	a := sc.answer
-	if a.Limit.State == contract.Good && a.Limit.Value != sc.allowance.Burst {
-		v.findings = append(v.findings, sc.limit())
-	}
 	switch sc.kind {
 	case unclear:
 		return v
@@ -91,7 +89,7 @@ func (sc scene) headers(v view) view {
 	readings := sc.readings(v.after, contract.HeaderRemaining)
 	if len(readings) == 1 && readings[0].right() && !sc.parallel {
 		// Learn from it, so that Reset has to fit it.
-		v.after, v.kept = v.after.and(readings[0].levels), v.kept.and(readings[0].levels)
+		v.after, v.kept, v.told = v.after.and(readings[0].levels), v.kept.and(readings[0].levels), true
 	}
 	sc.weigh(&v, append(readings, sc.readings(v.after, contract.HeaderReset)...))
 	return v
@@ -143,32 +141,51 @@ func (sc scene) readReset() levels {
 	return levels{sc.allowance.readReset(n.Value + n.Slack).lo, sc.allowance.readReset(max(0, n.Value-n.Slack)).hi}
 }
 
-// weigh says what is wrong with readings. Wrong ones that agree with each other
-// show a bucket whose level is wrong, and what is known of it afterwards is what
-// they claim; one that is wrong beside a right one is a wrong header. Where a
-// right RateLimit-Reset is too coarse to contradict a wrong RateLimit-Remaining,
-// it may be either.
+// weigh says what is wrong with readings. A header that was found to lie by
+// itself is no witness of the level any more. Wrong ones of the others that agree
+// with each other show a bucket whose level is wrong, and what is known of it
+// afterwards is what they claim; one that is wrong beside a right one is a wrong
+// header. Where a right RateLimit-Reset is too coarse to contradict a wrong
+// RateLimit-Remaining, it may be either.
 func (sc scene) weigh(v *view, readings []reading) {
 	claimed := levels{math.MinInt64, math.MaxInt64}
-	var wrong []reading
+	var wrong []reading // of the witnesses
+	witnesses := 0
+	lies := false
 	for _, r := range readings {
-		claimed = claimed.and(r.levels)
-		if !r.right() {
+		switch {
+		case sc.past.lies(r.name):
+			if lies = true; !r.right() {
+				v.findings = append(v.findings, sc.single(r, v.after))
+			}
+			continue
+		case r.right():
+			v.told = true
+		default:
 			wrong = append(wrong, r)
 		}
+		witnesses++
+		claimed = claimed.and(r.levels)
 	}
 	if len(wrong) == 0 {
 		return
 	}
 	one := wrong[0]
-	single := sc.wrong(sc.headerClause(one), one.name, one.expected.String(), one.number, v.after)
-	certain := len(wrong) == len(readings)
-	eitherWay := one.name == contract.HeaderRemaining && !sc.past.lies() && !sc.parallel
+	certain := len(wrong) == witnesses && (one.name == contract.HeaderRemaining || !lies)
+	eitherWay := one.name == contract.HeaderRemaining && !sc.parallel
+	if claimed.empty() && one.name == contract.HeaderRemaining && (sc.past.late() && one.levels.hi < v.after.lo || sc.onlySlow(v.after, one.levels)) {
+		// Something is wrong beside the Reset, and nothing worse than that tokens are late.
+		v.liar, sc.past.liars = contract.HeaderReset, with(sc.past.liars, contract.HeaderReset)
+		sc.weigh(v, readings)
+		return
+	}
 	contradicts := sc.kind == rate && claimed.lo >= Token // then it would not have been rejected
 	if claimed.empty() || contradicts || !certain && !eitherWay {
-		v.findings = append(v.findings, single)
-		for _, r := range wrong[1:] {
-			v.findings = append(v.findings, sc.wrong(sc.headerClause(r), r.name, r.expected.String(), r.number, v.after))
+		for _, r := range wrong {
+			v.findings = append(v.findings, sc.single(r, v.after))
+		}
+		if claimed.empty() && len(wrong) == 1 && sc.kind != rate {
+			v.liar = one.name
 		}
 		return
 	}
@@ -177,15 +194,20 @@ func (sc scene) weigh(v *view, readings []reading) {
 		return
 	}
 	if !certain {
-		v.doubt = &doubt{kept: v.kept, finding: single, offset: one.off()}
+		v.doubt = &doubt{kept: v.kept, finding: sc.single(one, v.after), offset: one.off()}
 	}
 	most := sc.allowance.full()
 	if sc.kind == rate {
 		most = Token - 1
 	}
 	if c := claimed.and(levels{0, most}); !c.empty() {
-		v.after, v.kept = c, kept(c)
+		v.after, v.kept, v.told = c, kept(c), true
 	}
+}
+
+// single is the finding for a header that is wrong by itself.
+func (sc scene) single(r reading, after levels) Finding {
+	return sc.wrong(sc.headerClause(r), r.name, r.expected.String(), r.number, after)
 }
 
 // headerClause is the clause that a single wrong header breaks.
@@ -197,7 +219,7 @@ func (sc scene) headerClause(r reading) string {
 		return "RATE-8" // it grew while nothing but rejections came
 	case r.name == contract.HeaderRetryAfter:
 		return "HDR-5"
-	case sc.kind == concurrency && r.number.Value < r.expected.lo && !sc.past.lies():
+	case sc.kind == concurrency && r.number.Value < r.expected.lo && !sc.past.lies(r.name):
 		return "HDR-9"
 	}
 	return "HDR-3"
@@ -206,9 +228,6 @@ func (sc scene) headerClause(r reading) string {
 func (sc scene) wrong(clause, name, expected string, n contract.Number, after levels) Finding {
 	f := Finding{Clause: clause, Field: name, Expected: expected, Ground: sc.allowance.held(after), Got: n.String()}
 	f.Consequence = consequence(name, n.Value, expected)
-	if n.Value > sc.answer.Limit.Value && name == contract.HeaderRemaining && sc.answer.Limit.State == contract.Good {
-		f.Also = append(f.Also, "HDR-8")
-	}
 	return f
 }
 
@@ -247,6 +266,33 @@ func (sc scene) limit() Finding {
 		f.Consequence = "the change has not reached the limiter"
 	}
 	return f
+}
+
+// plain is what the headers show by themselves, whatever the level is.
+func (sc scene) plain() []Finding {
+	findings := sc.form()
+	if n := sc.answer.Limit; n.State == contract.Good && n.Value != sc.allowance.Burst {
+		findings = append(findings, sc.limit())
+	}
+	return findings
+}
+
+// excess finds a Remaining above Limit. Where it is wrong anyway that is the same
+// observation.
+func (sc scene) excess(findings []Finding) []Finding {
+	limit, n := sc.answer.Limit, sc.answer.Remaining
+	if limit.State != contract.Good || n.State != contract.Good || n.Value <= limit.Value {
+		return findings
+	}
+	for i, f := range findings {
+		if f.Field == contract.HeaderRemaining {
+			findings[i].Also = append(f.Also, "HDR-8")
+			return findings
+		}
+	}
+	return append(findings, Finding{Clause: "HDR-8", Field: contract.HeaderRemaining, Expected: "at most " + limit.String(),
+		Ground: "the same answer says " + contract.HeaderLimit + ": " + limit.String(), Got: n.String(),
+		Consequence: "the client cannot tell how much of its burst is left"})
 }
 
 // form finds headers that are missing, doubled or no plain number.

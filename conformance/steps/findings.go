@@ -73,6 +73,11 @@ func (e exchange) decidedWrongly() bool {
 	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return f.Field == "status" && ofBucket(f.Clause) })
 }
 
+// late reports whether the bucket may just have given what it held back.
+func (e exchange) late() bool {
+	return slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return f.Short })
+}
+
 // ofBucket reports whether the oracle blames a clause for where a bucket is, as
 // opposed to what one header or a body says.
 func ofBucket(clause string) bool {
@@ -90,10 +95,12 @@ func ofBucket(clause string) bool {
 // a rejection costs shows at the rejection itself, though, and a bucket that only
 // lacks what was to come back is the refill's matter, unless the rule is about
 // rates. Of a user who was used before that can be all of it.
+// What a request costs the oracle has told from what came back already.
 func (s *Scenario) claim(u *subject) {
 	for i := s.mark; i < len(s.found); i++ {
 		f := &s.found[i]
-		refill := f.short && (f.Clause == "RATE-2" || u.Used()) && !s.ownsRefill()
+		keys := s.clause.ID == "POOL-1" && f.Clause == "RATE-4"
+		refill := f.short && (f.Clause == "RATE-2" || u.Used() && !keys) && !s.ownsRefill() || f.Clause == "RATE-2" && s.ownsCost()
 		if f.bucket && f.who == u && f.Clause != "RATE-8" && !refill {
 			f.Clause = s.clause.ID
 		}
@@ -101,14 +108,15 @@ func (s *Scenario) claim(u *subject) {
 }
 
 // ownsRefill reports whether tokens that come back too slowly can be what the
-// rule is about.
+// rule is about: what a user may do, at all or since something changed. RATE-3 is
+// about too many, and whether a Reset was obeyed (HDR-7) the oracle knows.
 func (s *Scenario) ownsRefill() bool {
-	for _, family := range []string{"SCOPE-", "AUTH-", "POOL-", "ERR-"} {
-		if strings.HasPrefix(s.clause.ID, family) {
-			return false
-		}
-	}
-	return true
+	return s.ownsFirst() && s.clause.ID != "RATE-3" && s.clause.ID != "HDR-7"
+}
+
+// ownsCost reports whether the rule is about what a request costs.
+func (s *Scenario) ownsCost() bool {
+	return slices.Contains([]string{"RATE-4", "CONC-3", "SCOPE-3"}, s.clause.ID)
 }
 
 // begin says that what is found from here on is what the scenario is about, the

@@ -155,13 +155,13 @@ func (s *Scenario) send(ctx context.Context, u *subject, r target.Request) (exch
 
 // wasRested looks at the first answer to a user who should have tokens to begin
 // with. That they have not is no matter of this scenario, unless it is about how
-// a bucket fills or what may empty it. Of a user who was not used before a level
-// that is a little off may be this scenario's doing, a refusal is not.
+// a bucket fills or what may empty it. One who has some all the same is taken for
+// what the answer says.
 func (s *Scenario) wasRested(u *subject, e exchange) error {
 	u.rested = false
 	off := slices.ContainsFunc(e.Findings, func(f oracle.Finding) bool { return ofBucket(f.Clause) })
 	refused := rateRejected(e) && e.decidedWrongly()
-	if s.begun || s.ownsFirst() || !off || !u.Used() && (!refused || s.ownsSeparation()) {
+	if s.begun || s.ownsFirst() || !off || !refused || !u.Used() && s.ownsSeparation() {
 		return nil
 	}
 	return fmt.Errorf("%w: user %s does not hold the tokens that should be there to begin with", ErrBroken, u.ID)

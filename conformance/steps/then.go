@@ -209,6 +209,8 @@ func (s *Scenario) isRateRejection(e exchange) error {
 		return s.verdict()
 	case !e.decidedWrongly():
 		return fmt.Errorf("%w: %s, and a token may have come back meanwhile: %s", ErrInconclusive, known(s.user()), statusAndCode(e))
+	case e.late():
+		return fmt.Errorf("%w: what this bucket holds back may come at any time: %s", ErrInconclusive, statusAndCode(e))
 	}
 	return s.broken(e, "status", "429 RATE_LIMIT_EXCEEDED", statusAndCode(e))
 }

@@ -118,6 +118,9 @@ func (s *Scenario) saysRetryAfterOne() error {
 	if !capRejected(e) {
 		return fmt.Errorf("%w: the answer is no concurrency rejection but %s", ErrInconclusive, statusAndCode(e))
 	}
+	if rateRejected(e) {
+		return fmt.Errorf("%w: the rejection does not say whether it is for the cap: %s", ErrInconclusive, statusAndCode(e))
+	}
 	if n := e.Answer.RetryAfter; n.State != contract.Good || n.Value != 1 {
 		return s.broken(e, contract.HeaderRetryAfter, "1", n.String())
 	}
