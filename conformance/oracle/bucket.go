@@ -69,6 +69,9 @@ func NewUnknown(a Allowance, instant int64) *Bucket {
 // one of several at once, one whose answer was lost or tells of work that failed.
 func (b *Bucket) Alone() { b.crowd = false }
 
+// Late reports whether what had to come back to the bucket once did not.
+func (b *Bucket) Late() bool { return b.past.slow }
+
 // Allowance is what the user's next request is decided under.
 func (b *Bucket) Allowance() Allowance { return b.is }
 

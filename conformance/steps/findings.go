@@ -146,7 +146,9 @@ func (s *Scenario) claimAllowance(u *subject) {
 func (s *Scenario) blameHeaders(u *subject) {
 	header := map[string]string{contract.HeaderRemaining: "HDR-3", contract.HeaderReset: "HDR-4", contract.HeaderRetryAfter: "HDR-5"}
 	for i := s.mark; i < len(s.found); i++ {
-		if f := &s.found[i]; f.bucket && f.who == u && header[f.Field] != "" && f.Clause != "RATE-8" {
+		f := &s.found[i]
+		late := f.short && f.Clause == "RATE-2" && u.Used()
+		if f.bucket && f.who == u && header[f.Field] != "" && f.Clause != "RATE-8" && !late {
 			f.Clause = header[f.Field]
 		}
 	}

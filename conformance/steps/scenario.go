@@ -85,6 +85,7 @@ type subject struct {
 	served  bool  // a request of theirs got past bucket and cap
 	charged int64 // operations at most, of requests that were answered
 	emptied bool  // and is to stay so until the scenario lets time go by or changes something
+	late    bool  // what was to come back did not, before the scenario began
 	rested  bool  // not asked yet, and as full as the scenario wants if tokens come back as they should
 }
 

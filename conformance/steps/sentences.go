@@ -122,6 +122,9 @@ func (s *Scenario) sends(collect func() ([]exchange, error)) error {
 // ready ends a Given: what was found so far is not what the scenario is about.
 func (s *Scenario) ready(err error) error {
 	s.mark = len(s.found)
+	for _, u := range s.they {
+		u.late = u.Bucket.Late()
+	}
 	return err
 }
 

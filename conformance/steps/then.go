@@ -73,7 +73,11 @@ func (s *Scenario) wholeBurst() error {
 		if !rateRejected(last) {
 			return fmt.Errorf("%w: the last answer was %s", ErrInconclusive, statusAndCode(last))
 		}
-		return s.broken(last, "requests admitted", fmt.Sprintf("%d to %d", a.Burst, a.Burst+back), fmt.Sprint(admitted))
+		clause := s.clause.ID
+		if clause == "RATE-3" && admitted < a.Burst { // that is about too many
+			clause = "RATE-1"
+		}
+		return s.brokenFor(clause, last, "requests admitted", fmt.Sprintf("%d to %d", a.Burst, a.Burst+back), fmt.Sprint(admitted))
 	}
 	return s.verdict()
 }
@@ -250,6 +254,8 @@ func (s *Scenario) isNoRejection() error {
 		return fmt.Errorf("%w: the bucket was not asked: %s", ErrInconclusive, statusAndCode(e))
 	case capRejected(e) && s.other == nil && len(s.user().held) == 0:
 		return s.brokenFor("CONC-6", e, "status", "no rejection: nothing is in flight", statusAndCode(e))
+	case s.clause.ID == "RATE-8" && rateRejected(e) && s.user().late:
+		return fmt.Errorf("%w: tokens of this bucket were late before anything was rejected: %s", ErrInconclusive, statusAndCode(e))
 	case rateRejected(e), capRejected(e):
 		return s.broken(e, "status", "no rejection", statusAndCode(e))
 	}
