@@ -166,6 +166,13 @@ func (sc scene) onlySlow(after, claimed levels) bool {
 	return claimed.hi < after.lo && claimed.hi >= sure
 }
 
+// untimely reports whether a claim needs no other explanation than tokens that did
+// not come back when they had to, or were there before they had to be.
+func (sc scene) untimely(after, claimed levels) bool {
+	return sc.onlySlow(after, claimed) || claimed.hi < after.lo && sc.past.late() ||
+		after.hi < claimed.lo && claimed.lo <= sc.allowance.full()-Token
+}
+
 // candidates are the clauses that explain one observation, the likeliest first.
 type candidates []candidate
 

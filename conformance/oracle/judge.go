@@ -35,7 +35,7 @@ func (b *Bucket) Judge(a contract.Answer, s Span) []Finding {
 		v = b.reconsider(sc, s, v)
 	}
 	b.settle(s, v.kept)
-	b.remember(sc, v.told)
+	b.remember(sc, v)
 	b.doubt = v.doubt
 	findings = sc.excess(append(append(findings, sc.plain()...), v.findings...))
 	for _, f := range findings {
@@ -89,7 +89,7 @@ func (b *Bucket) Spend(s Span) (Claim, []Finding) {
 	sc := b.scene(contract.Answer{}, spent, before, left, s)
 	v := sc.outcome()
 	b.settle(s, v.kept)
-	b.remember(sc, false)
+	b.remember(sc, v)
 	b.doubt, b.crowd = nil, true
 	return b.claim(sc, v), v.findings
 }
@@ -112,13 +112,12 @@ func (b *Bucket) claim(sc scene, left view) Claim {
 	}}
 }
 
-// remember keeps what blame will depend on. told: the answer has confirmed the
-// level.
-func (b *Bucket) remember(sc scene, told bool) {
+// remember keeps what blame will depend on.
+func (b *Bucket) remember(sc scene, v view) {
 	p := &b.past
 	switch {
-	case told:
-		p.sure = b.kept.lo
+	case v.told:
+		p.sure = v.after.lo / Token * Token // what came back of the next token is none of it
 	case sc.kind == rate:
 		p.sure = min(p.sure, Token-1)
 	default:

@@ -173,8 +173,8 @@ func (sc scene) weigh(v *view, readings []reading) {
 	one := wrong[0]
 	certain := len(wrong) == witnesses && (one.name == contract.HeaderRemaining || !lies)
 	eitherWay := one.name == contract.HeaderRemaining && !sc.parallel
-	if claimed.empty() && one.name == contract.HeaderRemaining && (sc.past.late() && one.levels.hi < v.after.lo || sc.onlySlow(v.after, one.levels)) {
-		// Something is wrong beside the Reset, and nothing worse than that tokens are late.
+	if claimed.empty() && len(wrong) > 1 && one.name == contract.HeaderRemaining && sc.untimely(v.after, one.levels) {
+		// Both are wrong in their own way: with a Reset that is, Remaining may be right.
 		v.liar, sc.past.liars = contract.HeaderReset, with(sc.past.liars, contract.HeaderReset)
 		sc.weigh(v, readings)
 		return
