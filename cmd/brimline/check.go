@@ -237,6 +237,7 @@ type counter struct {
 	noun     string
 	terminal bool
 	said     time.Time
+	waits    waits
 }
 
 // quiet is how long a counter that is no terminal stays silent.
@@ -257,13 +258,15 @@ func (c *counter) show(e conformance.Event) {
 		fmt.Fprintf(c.w, "\r\x1b[K%d of %d %s  %s", e.Done, e.Of, c.noun, e.Name)
 	case time.Since(c.said) >= quiet:
 		c.said = time.Now()
-		fmt.Fprintf(c.w, "%d of %d %s\n", e.Done, e.Of, c.noun)
+		fmt.Fprintf(c.w, "%d of %d %s%s\n", e.Done, e.Of, c.noun, c.waits.fold())
 	}
 }
 
 func (c *counter) clear() {
 	if c.terminal {
 		fmt.Fprint(c.w, "\r\x1b[K")
+	} else if text := c.waits.reasons(); text != "" {
+		fmt.Fprintln(c.w, text)
 	}
 }
 

@@ -140,23 +140,5 @@ func tellEstimate(e conformance.Estimate) string {
 	return b.String()
 }
 
-// wait shows that a scenario waits: in place on a terminal, else in a line of its
-// own.
-func (c *counter) wait(w conformance.Wait) {
-	who, howLong := "", "until others are done"
-	if w.User != "" {
-		who = ", user " + w.User
-	}
-	if w.For > 0 {
-		howLong = w.For.Round(time.Second).String()
-	}
-	text := fmt.Sprintf("waits %s for %s (%s%s)", howLong, w.What, w.Scenario, who)
-	if c.terminal {
-		fmt.Fprintf(c.w, "\r\x1b[K%s", text)
-		return
-	}
-	fmt.Fprintln(c.w, text)
-}
-
 // line says something once, before the run begins.
 func (c *counter) line(text string) { fmt.Fprintln(c.w, text) }
