@@ -36,6 +36,12 @@ func (s *Scenario) empty(ctx context.Context, u *subject) ([]exchange, error) {
 // a bucket is given up on that does not empty.
 const hopeless = 10
 
+// farTooFast reports whether two tokens or more come back while one is spent, so
+// that one request after the other can never empty the bucket.
+func (s *Scenario) farTooFast(u *subject, before, e exchange) bool {
+	return !s.Movable() && min(took(before), took(e)) >= 2*s.tokenTime(u)
+}
+
 // atEmpty sends r to a bucket that was just emptied.
 func (s *Scenario) atEmpty(ctx context.Context, u *subject, r target.Request) (exchange, error) {
 	return s.emptyAgain(ctx, u, func() (exchange, error) { return s.send(ctx, u, r) })

@@ -223,7 +223,7 @@ func (s *Scenario) drain(ctx context.Context, u *subject, r target.Request) ([]e
 			return got, fmt.Errorf("%w: %s", ErrInconclusive, statusAndCode(e))
 		case rateRejected(e) || e.decidedWrongly():
 			return got, nil
-		case late == hopeless:
+		case late == hopeless, late > 1 && s.farTooFast(u, got[len(got)-2], e):
 			return got, s.tooFast(u, e)
 		}
 	}
