@@ -164,7 +164,7 @@ Feature: Audit
       When a client goes away while its response is being written
       Then exactly one operation was charged
 
-  @LOG-8 @DECIDED
+  @LOG-8 @DECIDED @needs-http1
   Rule: What the HTTP parser refuses is out of scope
 
     Scenario: it has no request id and costs no token

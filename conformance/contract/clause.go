@@ -31,6 +31,7 @@ const (
 	NeedHold         Need = "hold"
 	NeedUpload       Need = "upload"
 	NeedGates        Need = "gates"
+	NeedHTTP1        Need = "http1"
 	NeedHTTP2        Need = "http2"
 	NeedHoldAuth     Need = "hold-auth"
 	NeedFail         Need = "fail"
@@ -71,6 +72,7 @@ func Needs() []Meaning {
 		{NeedHold, "a request that stays in flight until it is let go, or for a known time"},
 		{NeedUpload, "a request that stays in flight while its body is half sent, and can be let go by itself"},
 		{NeedGates, "requests that can be held in the engine and while their response is written"},
+		{NeedHTTP1, "HTTP/1.1, for what no other protocol can express"},
 		{NeedHTTP2, "HTTP/2, and a request that stays in flight there while its body is half sent"},
 		{NeedHoldAuth, "a request that stays in the validation of its key until it is let go"},
 		{NeedFail, "an operation that the engine fails"},

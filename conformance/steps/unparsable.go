@@ -12,7 +12,7 @@ import (
 // unparsables are the sentences about requests that never get to a handler.
 func (s *Scenario) unparsables() []sentence {
 	return []sentence{
-		{when, `^they send what an HTTP parser refuses$`, "malformed requests, each on a connection of its own", nil, s.sendUnparsable},
+		{when, `^they send what an HTTP parser refuses$`, "malformed requests of HTTP/1.1, each on a connection of its own", needs{contract.NeedHTTP1}, s.sendUnparsable},
 		{then, `^none of the refusals has a request id$`, "they never got to a handler", nil, s.refusalsHaveNoID},
 		{then, `^nothing but the valid request left a log entry$`, "of this user, and what a proxy in front let through", needs{contract.NeedAudit}, s.onlyOneEntry},
 	}

@@ -90,7 +90,7 @@ const addressesASecond = 64
 // sends reports whether every base URL can be reached from an address.
 func (t *Target) sends(ctx context.Context, from netip.Addr) bool {
 	for _, base := range t.bases {
-		c, err := dial(ctx, base, t.trust, from, t.patience)
+		c, err := dial(ctx, base, t.trust, from, t.patience, t.protocol)
 		if err != nil {
 			return false
 		}

@@ -28,6 +28,9 @@ func (f File) check() *problem {
 			return p
 		}
 	}
+	if p := f.checkProtocol(); p != nil {
+		return p
+	}
 	if p := f.checkTLS(); p != nil {
 		return p
 	}

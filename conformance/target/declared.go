@@ -2,8 +2,10 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -14,9 +16,10 @@ import (
 // beside the addresses, which are tried where they are read.
 func (t *Target) probeRest(ctx context.Context) {
 	can := t.file.Can
+	t.older = t.protocol == HTTP2 && t.speak(ctx, HTTP1) == ""
 	t.probeHolds(ctx)
 	if can.HTTP2 {
-		if why := t.speaksHTTP2(ctx); why != "" {
+		if why := t.speak(ctx, HTTP2); why != "" {
 			t.disbelieve(contract.NeedHTTP2, "can.http2: "+why)
 		} else if why := t.untrue[contract.NeedUpload]; why != "" {
 			t.disbelieve(contract.NeedHTTP2, why) // which it takes as well
@@ -49,7 +52,11 @@ func (t *Target) probeHolds(ctx context.Context) {
 	var untrue []string
 	if t.file.Can.StalledUpload {
 		var why string
-		if t.stalls, why = t.saysContinueLate(ctx); !t.stalls && (t.behindHas(contract.NeedGates) || !t.holdsUnseen(ctx)) {
+		t.stalls, why = t.saysContinueLate(ctx)
+		if t.stalls && t.protocol == HTTP2 {
+			t.stalls, why = t.saysContinue(ctx)
+		}
+		if !t.stalls && (t.behindHas(contract.NeedGates) || !t.holdsUnseen(ctx)) {
 			untrue = append(untrue, "can.stalled-upload: "+why)
 			t.disbelieve(contract.NeedUpload, untrue[0])
 		}
@@ -68,29 +75,22 @@ func (t *Target) probeHolds(ctx context.Context) {
 // vouched reports whether whoever opened the target knows a declaration to be so.
 func (t *Target) vouched(n contract.Need) bool { return slices.Contains(t.options.Vouched, n) }
 
-// speaksHTTP2 asks every base URL for something over HTTP/2; empty: it answers.
-func (t *Target) speaksHTTP2(ctx context.Context) string {
+// speak asks every base URL for something in a protocol; empty: all answer.
+func (t *Target) speak(ctx context.Context, in Protocol) string {
 	within, cancel := context.WithTimeout(ctx, t.patience.dial())
 	defer cancel()
-	network := t.overHTTP2(Request{})
-	defer network.CloseIdleConnections()
 	path := "/"
 	if len(t.file.OutsideQuotas) > 0 {
 		path = t.file.OutsideQuotas[0]
 	}
 	for _, base := range t.bases {
-		r, err := http.NewRequestWithContext(within, get, base.String(), nil)
-		if err != nil {
-			return err.Error()
+		c, err := dial(within, base, t.trust, netip.Addr{}, t.patience, in)
+		if err == nil {
+			err = t.greet(c, base, path, in)
+			c.Close()
 		}
-		r.URL.Opaque = "//" + base.Host + path
-		resp, err := network.RoundTrip(r)
 		if err != nil {
 			return fmt.Sprintf("%s does not speak it", base)
-		}
-		resp.Body.Close()
-		if resp.ProtoMajor != 2 {
-			return fmt.Sprintf("%s answers in %s", base, resp.Proto)
 		}
 	}
 	return ""
@@ -132,14 +132,13 @@ func (t *Target) saysContinueLate(ctx context.Context) (late bool, why string) {
 	defer cancel()
 	r := t.Valid()
 	r.Authorization = []string{t.Credential("brimline-asks-whether-100-continue-comes-early")}
-	f := t.prepare(within, nil, r, true)
+	f := t.prepare(within, nil, r, true, t.protocol)
 	if f.conn == nil {
 		return false, silent
 	}
-	f.message.body = nil
-	f.leave()
+	f.leave(0)
 	early := false
-	a, err := f.conn.read(r.Method, f.t.time.atMost, func(status int) {
+	a, err := f.conn.read(f.t.time.atMost, func(status int) {
 		if status == http.StatusContinue {
 			early = true
 			f.conn.reset()
@@ -153,6 +152,29 @@ func (t *Target) saysContinueLate(ctx context.Context) (late bool, why string) {
 		return false, "100 Continue comes to everybody, so that half a body shows nothing"
 	case err != nil:
 		return false, silent
+	}
+	return true, ""
+}
+
+// saysContinue reports whether 100 Continue comes at all, once half a body may be
+// sent: many a proxy has no word of it in HTTP/2.
+func (t *Target) saysContinue(ctx context.Context) (said bool, why string) {
+	ctx, cancel := context.WithTimeout(ctx, t.patience.first())
+	defer cancel()
+	for _, plan := range t.Plans() {
+		u, err := t.Lease(ctx, plan, 1)
+		if err != nil {
+			continue
+		}
+		defer t.Return(context.WithoutCancel(ctx), u)
+		h, e := t.Hold(ctx, u, t.Valid(), PlaceUpload)
+		switch {
+		case h != nil:
+			h.Drop()
+			return true, ""
+		case errors.Is(e.Err, ErrNoWitness):
+			return false, "100 Continue never comes over HTTP/2, so that half a body shows nothing"
+		}
 	}
 	return true, ""
 }

@@ -15,7 +15,8 @@ import (
 
 // File is a target file. Paths in it are relative to the folder it lies in.
 type File struct {
-	BaseURLs       []string             `yaml:"base-urls"` // several: replicas on one pool, asked in turn
+	BaseURLs       []string             `yaml:"base-urls"`          // several: replicas on one pool, asked in turn
+	Protocol       Protocol             `yaml:"protocol,omitempty"` // that requests are sent in; empty: [HTTP1]
 	Credential     Credential           `yaml:"credential"`
 	TLS            *TLS                 `yaml:"tls,omitempty"`
 	KeysFile       string               `yaml:"keys-file,omitempty"` // see [ReadKeys]

@@ -50,7 +50,7 @@ func TestReadFile(t *testing.T) {
 
 func TestReadFileRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"unknown key":               {"limits:", "limitz:", ":13: limitz: unknown key; accepted: base-urls, credential, "},
+		"unknown key":               {"limits:", "limitz:", ":13: limitz: unknown key; accepted: base-urls, protocol, credential, "},
 		"missing part":              {"allowances:\n  free: { requests-per-minute: 10, burst: 10, concurrency: 2 }\n", "", ":1: allowances: missing"},
 		"missing number":            {", concurrency: 2", "", ":9: allowances.free.concurrency: missing; accepted: a whole number"},
 		"doubled key":               {"can:", "base-urls: [http://a]\ncan:", ":10: base-urls: given twice, first in line 1"},

@@ -80,11 +80,11 @@ func FuzzCompose(f *testing.F) {
 	base := &url.URL{Scheme: "http", Host: "h:1"}
 	f.Fuzz(func(t *testing.T, method, path, name, value, credential, body string) {
 		r := Request{Method: method, Path: path, Header: http.Header{name: {value}}, Body: []byte(body)}
-		m, err := compose(base, r, [][2]string{{"Authorization", credential}}, "brimline", false)
+		m, err := compose(base, r, [][2]string{{"Authorization", credential}}, "brimline", false, HTTP1)
 		if err != nil || isOurs(name) { // those a caller spells at its own risk
 			return
 		}
-		b := bufio.NewReader(io.MultiReader(bytes.NewReader(m.head), bytes.NewReader(m.body)))
+		b := bufio.NewReader(io.MultiReader(bytes.NewReader(m.spell()), bytes.NewReader(m.body)))
 		lines := 0
 		for {
 			line, err := b.ReadString('\n')
@@ -99,7 +99,7 @@ func FuzzCompose(f *testing.F) {
 		rest, err := io.ReadAll(b)
 		require.NoError(t, err)
 		require.Equal(t, body, string(rest))
-		require.Equal(t, 1, strings.Count(string(m.head), "\r\n\r\n"))
+		require.Equal(t, 1, strings.Count(string(m.spell()), "\r\n\r\n"))
 		require.GreaterOrEqual(t, lines, 4)
 	})
 }

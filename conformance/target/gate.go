@@ -14,6 +14,7 @@ type flights struct {
 	held   map[*Held]bool
 	closed map[Place]bool
 	round  map[Place]int // how often the gate was opened
+	left   []conversation
 }
 
 // fly takes in requests of one user that are in flight now.
@@ -94,12 +95,16 @@ func (t *Target) dropAll(u *User) {
 	for h := range u.flights.held {
 		h.Drop()
 	}
+	for _, c := range u.flights.left {
+		c.Close()
+	}
+	u.flights.left = nil
 }
 
 // HoldApart is [Target.Hold] at a place where no token is spent yet, for a
 // request of which u's bucket must not hear if it is answered instead.
 func (t *Target) HoldApart(ctx context.Context, u *User, r Request) (*Held, Exchange) {
-	all, _ := t.launch(ctx, u, []Request{r}, PlaceAuthentication)
+	all, _ := t.launch(ctx, u, []Request{r}, PlaceAuthentication, t.protocol)
 	h := all[0]
 	if h.exchange.Err != nil || h.early != nil {
 		return nil, h.exchange
@@ -117,11 +122,11 @@ func (t *Target) SendPastValidation(ctx context.Context, u *User, rs []Request) 
 		return nil, 0, err
 	}
 	flights := make([]*flight, len(rs))
-	each(len(rs), func(i int) { flights[i] = t.prepare(ctx, u, rs[i], false) })
+	each(len(rs), func(i int) { flights[i] = t.prepare(ctx, u, rs[i], false, t.protocol) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		each(len(rs), func(i int) { flights[i].leave(); flights[i].arrive() })
+		each(len(rs), func(i int) { flights[i].leave(len(rs[i].Body)); flights[i].arrive() })
 	}()
 	most := 0
 	for _, d := range t.patience.looks() {

@@ -37,7 +37,7 @@ func (h *Held) Finish(ctx context.Context) Exchange {
 	case PlaceWork: // by itself
 	case PlaceUpload:
 		h.conn.SetDeadline(time.Now().Add(h.t.patience.answer()))
-		_, _ = h.conn.Write(h.message.body[len(h.message.body)/2:])
+		h.conn.more(len(h.message.body))
 	default:
 		if err := h.t.OpenGate(ctx, h.user, h.place); err != nil {
 			h.Drop()
@@ -78,9 +78,10 @@ func (h *Held) Await(ctx context.Context) Exchange {
 	return *e
 }
 
-// Drop closes the connection as a client does that goes away. A slow operation is
-// not dropped but waited for: see [Held.part].
-func (h *Held) Drop() { h.abandon(func() { h.conn.Close() }) }
+// Drop closes the connection as a client does that goes away. Over HTTP/2 it
+// resets the stream, and the connection is closed when the user is returned. A
+// slow operation is not dropped but waited for: see [Held.turnAway].
+func (h *Held) Drop() { h.abandon(func() { h.conn.drop() }) }
 
 // Reset tears the connection down without a farewell (RST).
 func (h *Held) Reset() { h.abandon(func() { h.conn.reset() }) }
@@ -89,7 +90,8 @@ func (h *Held) abandon(leave func()) {
 	if h.ended {
 		return
 	}
-	h.part(leave)
+	h.turnAway(leave)
+	h.user.flights.left = append(h.user.flights.left, h.conn)
 	h.leaveUser()
 	if h.place == PlaceAuthentication {
 		h.user.Bucket.Lose(oracle.Span{From: h.exchange.Span.From, To: h.t.time.atMost()})

@@ -74,7 +74,12 @@ func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, 
 	if t.unseen(p) {
 		return t.holdUnseen(ctx, u, r)
 	}
-	all, _ := t.launch(ctx, u, []Request{r}, p)
+	return t.hold(ctx, u, r, p, t.protocol)
+}
+
+// hold is Hold in a protocol, where the request's own answer is the witness.
+func (t *Target) hold(ctx context.Context, u *User, r Request, p Place, in Protocol) (*Held, Exchange) {
+	all, _ := t.launch(ctx, u, []Request{r}, p, in)
 	h := all[0]
 	switch {
 	case h.sent && t.torn(u, h.exchange.Span):
@@ -103,7 +108,7 @@ func (t *Target) Hold(ctx context.Context, u *User, r Request, p Place) (*Held, 
 func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Place) ([]*Held, []Exchange, []oracle.Finding) {
 	var held []*Held
 	var answered []Exchange
-	all, probes := t.launch(ctx, u, rs, p)
+	all, probes := t.launch(ctx, u, rs, p, t.protocol)
 	samples := probes
 	unsure := slices.ContainsFunc(all, func(h *Held) bool { return h.unsure })
 	if unsure {
@@ -152,7 +157,7 @@ func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Plac
 
 // launch sends requests and waits until each is seen at the place, or was
 // answered, or could not be seen. Probes are what was sent besides to see it.
-func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) (_ []*Held, probes []oracle.Sample) {
+func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place, in Protocol) (_ []*Held, probes []oracle.Sample) {
 	all := make([]*Held, len(rs))
 	for i, r := range rs {
 		all[i] = &Held{user: u, place: p, continued: make(chan struct{}), result: make(chan arrival, 1),
@@ -165,7 +170,7 @@ func (t *Target) launch(ctx context.Context, u *User, rs []Request, p Place) (_ 
 		}
 		return all, nil
 	}
-	each(len(rs), func(i int) { all[i].flight = t.prepare(ctx, u, rs[i], p == PlaceUpload) })
+	each(len(rs), func(i int) { all[i].flight = t.prepare(ctx, u, rs[i], p == PlaceUpload, in) })
 	each(len(rs), func(i int) { all[i].start() })
 	within, cancel := context.WithTimeout(ctx, t.patience.witness())
 	defer cancel()
@@ -217,16 +222,15 @@ func (h *Held) start() {
 		return
 	}
 	h.round = h.user.flights.round[h.place]
-	whole := h.message
+	body := len(h.message.body)
 	if h.place == PlaceUpload {
-		h.message.body = nil
+		body = 0
 	}
 	h.began = time.Now()
-	h.leave()
-	h.message = whole
+	h.leave(body)
 	go func() {
 		once := false
-		a, err := h.conn.read(h.message.method, h.t.time.atMost, func(status int) {
+		a, err := h.conn.read(h.t.time.atMost, func(status int) {
 			if status == 100 && !once {
 				once = true
 				close(h.continued)
@@ -263,7 +267,7 @@ func (h *Held) seeContinue(ctx context.Context) {
 			return
 		}
 		h.exchange.Span.To = h.t.time.atMost()
-		_, _ = h.conn.Write(h.message.body[:len(h.message.body)/2]) // an error shows in the answer
+		h.conn.more(len(h.message.body) / 2)
 	case a := <-h.result:
 		h.result <- a
 		h.answered()

@@ -24,7 +24,7 @@ func (t *Target) Page(ctx context.Context, u *User) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.trust.Clone()}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.trust.Clone(), Protocols: t.protocol.alone()}
 	defer transport.CloseIdleConnections()
 	browser := &http.Client{
 		Jar: jar, Transport: transport, Timeout: t.patience.answer(),

@@ -271,18 +271,24 @@ func (p *serverProcess) watch(ctx context.Context, base *url.URL) (Start, error)
 func (p *serverProcess) look(ctx context.Context, base *url.URL, until time.Time) (listened, ready bool) {
 	within, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	c, err := dial(within, base, p.from.trust, netip.Addr{}, p.from.patience)
+	c, err := dial(within, base, p.from.trust, netip.Addr{}, p.from.patience, p.protocol())
 	if err != nil {
-		return false, false
+		return errors.Is(err, errNotSpoken), false
 	}
 	defer c.Close()
-	if c.tcp.LocalAddr().String() == c.tcp.RemoteAddr().String() {
-		return false, false // whoever dials a port of his own meets himself
-	}
 	if outside := p.from.file.OutsideQuotas; len(outside) > 0 {
-		err = p.from.greet(c, base, outside[0])
+		err = p.from.greet(c, base, outside[0], p.protocol())
 	}
 	return true, err == nil
+}
+
+// protocol is what the process is asked in: that of its deployment, unless it
+// alone has no TLS to agree on it by.
+func (p *serverProcess) protocol() Protocol {
+	if strings.HasPrefix(p.baseURL(), "http:") && p.from.bases[0].Scheme == "https" {
+		return HTTP1
+	}
+	return p.from.protocol
 }
 
 // open starts the process and opens it as a target.
@@ -298,7 +304,7 @@ func (p *serverProcess) open(ctx context.Context, start func(context.Context) (S
 		return nil, fmt.Errorf("%w: %s", ErrDidNotStart, s)
 	}
 	f := p.from.file
-	f.doc, f.BaseURLs, f.Can = nil, []string{p.baseURL()}, Can{}
+	f.doc, f.BaseURLs, f.Protocol, f.Can = nil, []string{p.baseURL()}, p.protocol(), Can{}
 	if !strings.HasPrefix(f.BaseURLs[0], "https:") {
 		f.TLS = nil // nobody has to be trusted
 	}

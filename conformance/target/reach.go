@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -24,12 +25,15 @@ func (t *Target) reach(ctx context.Context, patience time.Duration) error {
 func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Duration) error {
 	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: %s does not answer within %s", ErrAway, base, patience))
 	defer cancel()
-	c, err := dial(within, base, t.trust, netip.Addr{}, t.patience)
+	c, err := dial(within, base, t.trust, netip.Addr{}, t.patience, t.protocol)
 	if err == nil {
 		if len(t.file.OutsideQuotas) > 0 {
-			err = t.greet(c, base, t.file.OutsideQuotas[0])
+			err = t.greet(c, base, t.file.OutsideQuotas[0], t.protocol)
 		}
 		c.Close()
+	}
+	if errors.Is(err, errNotSpoken) && ctx.Err() == nil {
+		return t.file.naming("protocol", fmt.Errorf("%w: %s does not speak HTTP/2; accepted: a server that does, or %q", ErrUntrue, base, string(HTTP1)))
 	}
 	if err != nil && within.Err() != nil {
 		return context.Cause(within) // whatever broke off, this is why
@@ -37,14 +41,12 @@ func (t *Target) reachOne(ctx context.Context, base *url.URL, patience time.Dura
 	return err
 }
 
-func (t *Target) greet(c *conversation, base *url.URL, path string) error {
-	m, err := compose(base, Request{Method: get, Path: path}, nil, t.agent, false)
-	if err != nil {
-		return err
-	}
+func (t *Target) greet(c conversation, base *url.URL, path string, in Protocol) error {
+	m, err := compose(base, Request{Method: get, Path: path}, nil, t.agent, false, in)
 	var a answer
-	if _, err = c.Write(m.head); err == nil {
-		a, err = c.read(get, func() int64 { return 0 }, func(int) {})
+	if err == nil {
+		c.ask(m, 0)
+		a, err = c.read(func() int64 { return 0 }, func(int) {})
 	}
 	switch {
 	case err != nil:

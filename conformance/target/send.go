@@ -102,8 +102,8 @@ func (t *Target) SendApart(ctx context.Context, u *User, r Request) Exchange {
 // judge them as a whole. The exchanges are in the order of rs.
 func (t *Target) SendTogether(ctx context.Context, u *User, rs []Request) ([]Exchange, []oracle.Finding) {
 	flights := make([]*flight, len(rs))
-	each(len(rs), func(i int) { flights[i] = t.prepare(ctx, u, rs[i], false) })
-	each(len(rs), func(i int) { flights[i].leave(); flights[i].arrive() })
+	each(len(rs), func(i int) { flights[i] = t.prepare(ctx, u, rs[i], false, t.protocol) })
+	each(len(rs), func(i int) { flights[i].leave(len(rs[i].Body)); flights[i].arrive() })
 
 	exchanges := make([]Exchange, len(rs))
 	var samples []oracle.Sample
@@ -141,8 +141,8 @@ func each(n int, f func(i int)) {
 
 // exchange sends a request and waits for its answer.
 func (t *Target) exchange(ctx context.Context, u *User, r Request) *flight {
-	f := t.prepare(ctx, u, r, false)
-	f.leave()
+	f := t.prepare(ctx, u, r, false, t.protocol)
+	f.leave(len(r.Body))
 	f.arrive()
 	return f
 }
@@ -152,14 +152,14 @@ type flight struct {
 	t        *Target
 	exchange Exchange
 	message  message
-	conn     *conversation // nil: it cannot leave, see exchange.Err
-	sent     bool          // its first byte may have left
-	reserved bool          // an operation of the budget
+	conn     conversation // nil: it cannot leave, see exchange.Err
+	sent     bool         // its first byte may have left
+	reserved bool         // an operation of the budget
 }
 
-// prepare does all that comes before the first byte. With expect, the request
-// will ask for 100 Continue.
-func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *flight {
+// prepare does all that comes before the first byte of a request in a protocol.
+// With expect, it will ask for 100 Continue.
+func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool, in Protocol) *flight {
 	r = r.named()
 	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
 	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
@@ -170,19 +170,19 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 		}
 	}
 	credential, err := t.credential(u, r)
-	f.exchange.Curl = t.curl(base, r, credential)
+	f.exchange.Curl = t.curl(base, r, credential, in)
 	if err == nil {
 		err = t.time.check()
 	}
 	if err == nil {
-		f.message, err = compose(base, r, credential, t.agent, expect)
+		f.message, err = compose(base, r, credential, t.agent, expect, in)
 	}
 	if err == nil && len(credential) > 0 {
 		err = t.budget.reserve()
 		f.reserved = err == nil
 	}
 	if err == nil {
-		f.conn, err = dial(ctx, base, t.trust, r.source(), t.patience)
+		f.conn, err = dial(ctx, base, t.trust, r.source(), t.patience, in)
 	}
 	if err != nil {
 		f.settle()
@@ -191,8 +191,8 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool) *
 	return f
 }
 
-// leave sends the request.
-func (f *flight) leave() {
+// leave sends the request, with so many bytes of its body.
+func (f *flight) leave(body int) {
 	if f.conn == nil {
 		return
 	}
@@ -200,9 +200,7 @@ func (f *flight) leave() {
 	f.exchange.Span.To = f.exchange.Span.From
 	f.sent = true
 	f.t.sent.Add(1)
-	// A server may answer and close before it has read everything, so an error
-	// here shows, if it matters, when the answer is read.
-	_, _ = f.conn.Write(append(f.message.head, f.message.body...))
+	f.conn.ask(f.message, body)
 }
 
 // arrive waits for the answer.
@@ -210,7 +208,7 @@ func (f *flight) arrive() {
 	if f.conn == nil {
 		return
 	}
-	a, err := f.conn.read(f.message.method, f.t.time.atMost, func(int) {})
+	a, err := f.conn.read(f.t.time.atMost, func(int) {})
 	if a.closes {
 		f.conn.awaitClose()
 	}
@@ -268,7 +266,7 @@ func (t *Target) Credential(key string) string {
 // CredentialHeader is the header that a key goes into.
 func (t *Target) CredentialHeader() string { return t.file.Credential.Header }
 
-func (t *Target) curl(base *url.URL, r Request, credential [][2]string) string {
+func (t *Target) curl(base *url.URL, r Request, credential [][2]string, in Protocol) string {
 	masked := slices.Clone(credential)
 	for i := range masked {
 		masked[i][1] = maskWords(masked[i][1])
@@ -277,5 +275,5 @@ func (t *Target) curl(base *url.URL, r Request, credential [][2]string) string {
 	if !slices.ContainsFunc([]Request{t.valid, t.invalid, t.failing, t.slow}, func(own Request) bool { return own.bodyFile == file && slices.Equal(own.Body, r.Body) }) {
 		file = ""
 	}
-	return t.Mask(curl(base, r, masked, file))
+	return t.Mask(curl(base, r, masked, file, in))
 }

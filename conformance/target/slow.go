@@ -57,17 +57,22 @@ func (h *Held) Stood(ctx context.Context) error {
 	return nil
 }
 
-// part ends the conversation and returns what came of it. A slow operation is
+// part ends the conversation and returns what came of it.
+func (h *Held) part(leave func()) arrival {
+	defer h.conn.Close()
+	return h.turnAway(leave)
+}
+
+// turnAway is part for a connection that is closed later. A slow operation is
 // waited for first, whatever leave would do: its work cannot be called off, and
 // would take up a place that nobody sees. Where its end is not seen, nobody is lent
 // the user again.
-func (h *Held) part(leave func()) arrival {
+func (h *Held) turnAway(leave func()) arrival {
 	if h.place != PlaceWork {
 		leave()
 	}
 	a := <-h.result
 	h.over = a.at
-	h.conn.Close()
 	if h.place == PlaceWork && a.err != nil {
 		h.user.changes.spoiled = true
 	}
@@ -107,9 +112,9 @@ func (t *Target) takesItsTime(ctx context.Context) (why string) {
 
 // timed sends the slow operation and says how long it took to be answered.
 func (t *Target) timed(ctx context.Context, u *User) (Exchange, time.Duration) {
-	f := t.prepare(ctx, u, t.Staying(PlaceWork), false)
+	f := t.prepare(ctx, u, t.Staying(PlaceWork), false, t.protocol)
 	began := time.Now()
-	f.leave()
+	f.leave(len(f.message.body))
 	f.arrive()
 	took := time.Since(began)
 	if f.exchange.Err == nil {

@@ -7,11 +7,12 @@
 // Most callers want [ReadFile] and [Open], then [Target.Lease], [Target.Send] and
 // [Target.Hold].
 //
-// Requests are written to fresh connections as HTTP/1.1 by code of this package,
-// not by net/http's transport: nothing is retried, no redirect is followed, no
-// proxy of the environment is used, a request target goes out as it is spelled,
-// and the oracle's span begins when the first byte is about to leave and ends
-// when the head of the answer is there.
+// Requests are written to fresh connections by code of this package, not by
+// net/http's transport, as HTTP/1.1 or each as the one stream of an HTTP/2
+// connection: nothing is retried, no redirect is followed, no proxy of the
+// environment is used, a request target goes out as it is spelled, and the
+// oracle's span begins when the first byte is about to leave and ends when the
+// head of the answer is there.
 package target
 
 import (
@@ -74,6 +75,8 @@ type Target struct {
 	file     File
 	bases    []*url.URL
 	trust    *tls.Config   // nil: whom this machine trusts
+	protocol Protocol      // of requests
+	older    bool          // HTTP/1.1 is spoken beside HTTP/2
 	next     atomic.Uint64 // which base URL is asked
 	wording  contract.Wording
 	valid    Request
@@ -114,7 +117,7 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	if p := f.check(); p != nil {
 		return nil, p
 	}
-	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, options: o, run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
+	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, options: o, protocol: cmp.Or(f.Protocol, HTTP1), run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
 	t.agent = fmt.Sprintf("brimline/%s run/%s", build.Version(), t.run)
 	if t.budget.most == 0 {
 		t.budget.most = DefaultMaxOperations
@@ -266,7 +269,9 @@ func (t *Target) Has(n contract.Need) bool {
 	case contract.NeedUpload:
 		return t.CanHold(PlaceUpload)
 	case contract.NeedHTTP2:
-		return t.file.Can.HTTP2 && t.stalls && t.untrue[n] == ""
+		return (t.file.Can.HTTP2 || t.protocol == HTTP2) && t.stalls && t.untrue[n] == ""
+	case contract.NeedHTTP1:
+		return t.protocol == HTTP1 || t.older
 	case contract.NeedFail:
 		return t.file.Operations.Failing != nil || t.behindHas(n)
 	case contract.NeedInternal:
@@ -298,7 +303,7 @@ func (t *Target) Describe() string {
 		hosts = append(hosts, b.Host)
 	}
 	for _, m := range contract.Needs() {
-		if m.Need != contract.NeedHTTP && t.Has(m.Need) {
+		if m.Need != contract.NeedHTTP && m.Need != contract.NeedHTTP1 && t.Has(m.Need) {
 			needs = append(needs, string(m.Need))
 		}
 	}
@@ -321,7 +326,7 @@ func (t *Target) Describe() string {
 	if len(t.Plans()) == 1 {
 		plans = "1 plan"
 	}
-	protocol := "HTTP/1.1"
+	protocol := t.protocol.String()
 	if t.file.unverified() {
 		protocol += ", whoever answers (tls.insecure)"
 	}

@@ -44,13 +44,13 @@ func (t *Target) SendUnparsable(ctx context.Context, u *User, x Unparsable) Exch
 		return f.exchange
 	}
 	f.reserved = true
-	f.message = message{head: []byte(head), method: post}
-	if f.conn, f.exchange.Err = dial(ctx, base, t.trust, netip.Addr{}, t.patience); f.exchange.Err != nil {
+	f.message = message{spelled: []byte(head), method: post}
+	if f.conn, f.exchange.Err = dial(ctx, base, t.trust, netip.Addr{}, t.patience, HTTP1); f.exchange.Err != nil {
 		f.conn = nil
 		f.settle()
 		return f.exchange
 	}
-	f.leave()
+	f.leave(0)
 	f.arrive()
 	if e := &f.exchange; e.Err == nil && !e.RefusedByParser() {
 		e.Findings = u.Bucket.Judge(e.Answer, e.Span)

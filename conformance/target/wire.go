@@ -1,14 +1,11 @@
 package target
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -16,7 +13,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -26,31 +22,73 @@ const (
 	maxInterim = 16      // 1xx answers before the final one
 )
 
-// message is a request as it goes on the wire.
-type message struct {
-	head   []byte
-	body   []byte
-	method string
+// Protocol is what requests are sent in.
+type Protocol string
+
+// The protocols, by their names in ALPN. HTTP/2 is spoken from the first byte
+// where there is no TLS to agree on it.
+const (
+	HTTP1 Protocol = "http/1.1"
+	HTTP2 Protocol = "h2"
+)
+
+func (p Protocol) String() string {
+	if p == HTTP2 {
+		return "HTTP/2"
+	}
+	return "HTTP/1.1"
 }
 
-// compose spells a request out. Lines are credential lines, each with its name.
-//
-// A request that is sent whole asks for the connection to be closed: a server
-// does so when it is done with the request, permit and all. One whose body is
-// held back does not ask, since a server that knows of the close answers early
-// rejections sooner than it otherwise would.
-func compose(base *url.URL, r Request, credential [][2]string, agent string, expect bool) (message, error) {
-	if !isToken(r.Method) || !isTarget(r.Path) {
-		return message{}, fmt.Errorf("%q %q cannot be the begin of a request", r.Method, r.Path)
+// alone is the protocol and no other, for a transport of net/http.
+func (p Protocol) alone() *http.Protocols {
+	all := new(http.Protocols)
+	all.SetHTTP1(p == HTTP1)
+	all.SetHTTP2(p == HTTP2)
+	all.SetUnencryptedHTTP2(p == HTTP2)
+	return all
+}
+
+func (f File) checkProtocol() *problem {
+	if f.Protocol != "" && f.Protocol != HTTP1 && f.Protocol != HTTP2 {
+		return &problem{"protocol", fmt.Sprintf("%q", string(f.Protocol)), fmt.Sprintf("%q, %q", string(HTTP1), string(HTTP2))}
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.Path, base.Host)
+	return nil
+}
+
+// message is a request that no protocol has spelled out yet.
+type message struct {
+	method, path string
+	host         string
+	lines        [][2]string // the header, names and values in their order
+	body         []byte
+	spelled      []byte // what goes out in place of all that, over HTTP/1.1 alone
+}
+
+// names reports whether a header is among the lines.
+func (m message) names(header string) bool {
+	return slices.ContainsFunc(m.lines, func(l [2]string) bool { return http.CanonicalHeaderKey(l[0]) == header })
+}
+
+// ofConnections are headers that speak of a connection, and which HTTP/2 does not
+// have (RFC 9113, 8.2.2).
+var ofConnections = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade"}
+
+// compose makes a message of a request. Lines are credential lines, each with its
+// name. With expect it asks for 100 Continue.
+func compose(base *url.URL, r Request, credential [][2]string, agent string, expect bool, in Protocol) (message, error) {
+	m := message{method: r.Method, path: r.Path, host: base.Host, body: r.Body}
+	if !isToken(r.Method) || !isTarget(r.Path) {
+		return m, fmt.Errorf("%q %q cannot be the begin of a request", r.Method, r.Path)
+	}
 	var bad error
 	line := func(name, value string) {
 		if !isToken(name) || !isText(value) {
 			bad = fmt.Errorf("header %q cannot be sent", name) // never its value: it may be a key
 		}
-		fmt.Fprintf(&b, "%s: %s\r\n", name, value)
+		if in == HTTP2 && slices.Contains(ofConnections, http.CanonicalHeaderKey(name)) {
+			bad = fmt.Errorf("header %q cannot be sent over HTTP/2", name)
+		}
+		m.lines = append(m.lines, [2]string{name, value})
 	}
 	given := func(name string) bool { return len(r.Header.Values(name)) > 0 }
 	if !given("User-Agent") {
@@ -70,79 +108,35 @@ func compose(base *url.URL, r Request, credential [][2]string, agent string, exp
 	if !given("Content-Length") && !given("Transfer-Encoding") && (len(r.Body) > 0 || r.Method != get && r.Method != http.MethodHead) {
 		line("Content-Length", strconv.Itoa(len(r.Body)))
 	}
-	switch {
-	case expect:
+	if expect {
 		line("Expect", "100-continue")
-	case !given("Connection"):
-		line("Connection", "close")
 	}
-	b.WriteString("\r\n")
-	return message{head: b.Bytes(), body: r.Body, method: r.Method}, bad
+	return m, bad
 }
 
 // conversation is one connection, used for one request. Connections are not
 // kept: what is sent on a reused one may be lost without a trace, and a client
-// that then repeats it is counted twice.
-type conversation struct {
-	net.Conn
-	tcp      net.Conn // below TLS
-	br       *bufio.Reader
-	patience patience
-	stop     func() bool // of the context that can cut it short
-}
+// that then repeats it is counted twice. One goroutine may write while another
+// reads.
+//
+// What cannot be written shows, if it matters, when the answer is read: a server
+// may answer and close before it has read everything.
+type conversation interface {
+	ask(m message, body int) // sends the head, and so many bytes of the body
+	more(body int)           // sends the body up to there
+	// read reads the final answer, and calls interim for each 1xx before it. The
+	// answer holds what came even if not all did.
+	read(now func() int64, interim func(status int)) (answer, error)
+	// awaitClose waits for the end that is still to come after an answer. A client
+	// that goes on before it may meet its own last request, answered but not yet let
+	// go.
+	awaitClose()
 
-// dial connects from an address, the zero one being any, over TLS as trust says.
-// It fails with [ErrAway] where nobody listens.
-func dial(ctx context.Context, base *url.URL, trust *tls.Config, from netip.Addr, p patience) (*conversation, error) {
-	within, cancel := context.WithTimeout(ctx, p.dial())
-	defer cancel()
-	conn, err := (&net.Dialer{LocalAddr: localAddr(from)}).DialContext(within, "tcp", hostPort(base))
-	c := &conversation{Conn: conn, tcp: conn, patience: p}
-	if err == nil && base.Scheme == "https" {
-		config := trust.Clone()
-		if config == nil {
-			config = &tls.Config{}
-		}
-		config.ServerName, config.NextProtos = cmp.Or(config.ServerName, base.Hostname()), []string{"http/1.1"}
-		secure := tls.Client(conn, config)
-		if err = secure.HandshakeContext(within); err != nil {
-			conn.Close()
-		}
-		c.Conn = secure
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("%w: %w", ErrAway, err)
-	}
-	c.br = bufio.NewReader(io.LimitReader(c.Conn, maxAnswer))
-	c.SetDeadline(time.Now().Add(p.answer()))
-	c.follow(ctx)
-	return c, nil
-}
-
-// follow cuts the conversation short when ctx ends, instead of the context
-// before.
-func (c *conversation) follow(ctx context.Context) {
-	if c.stop != nil {
-		c.stop()
-	}
-	c.stop = context.AfterFunc(ctx, func() { c.SetDeadline(time.Now()) })
-}
-
-func (c *conversation) Close() error {
-	c.stop()
-	return c.Conn.Close()
-}
-
-// reset tears the connection down without a farewell.
-func (c *conversation) reset() {
-	if tcp, ok := c.tcp.(*net.TCPConn); ok {
-		tcp.SetLinger(0)
-	}
-	c.stop()
-	c.tcp.Close()
+	SetDeadline(time.Time) error
+	follow(ctx context.Context)
+	drop()  // goes away without waiting for the answer; whoever reads gets to an end
+	reset() // tears the connection down without a farewell
+	Close() error
 }
 
 // answer is what came back.
@@ -151,93 +145,101 @@ type answer struct {
 	header http.Header
 	body   []byte
 	headAt int64 // on the target's timeline: the head of the answer was there
-	closes bool  // whole, and the connection is said to be closed after it
+	closes bool  // whole, and an end of what carried it is to come
 }
 
-// read reads the final answer to a request with a method, and calls interim for
-// each 1xx before it. The answer holds what came even if not all did.
-func (c *conversation) read(method string, now func() int64, interim func(status int)) (answer, error) {
-	for range maxInterim {
-		resp, err := http.ReadResponse(c.br, &http.Request{Method: method})
-		if err != nil {
-			return answer{}, err
-		}
-		if resp.StatusCode < http.StatusOK {
-			interim(resp.StatusCode)
-			continue
-		}
-		a := answer{status: resp.StatusCode, header: resp.Header, headAt: now()}
-		a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-		if err == nil && len(a.body) > maxBody {
-			a.body, err = a.body[:maxBody], fmt.Errorf("the answer's body is larger than %d bytes", maxBody)
-		}
-		a.closes = err == nil && resp.Close
-		return a, err
-	}
-	return answer{}, errors.New("only interim answers came")
+// line is a connection to the target.
+type line struct {
+	net.Conn
+	tcp      net.Conn // below TLS
+	patience patience
+	stop     func() bool // of the context that can cut it short
 }
 
-// awaitClose waits for the close that an answer announced. A client that goes on
-// before it may meet its own last request, answered but not yet let go. A server
-// that still expects a body does not close before it has given that up.
-func (c *conversation) awaitClose() {
-	c.SetReadDeadline(time.Now().Add(c.patience.farewell()))
-	c.br.Peek(1)
+// follow cuts the conversation short when ctx ends, instead of the context
+// before.
+func (l *line) follow(ctx context.Context) {
+	if l.stop != nil {
+		l.stop()
+	}
+	l.stop = context.AfterFunc(ctx, func() { l.SetDeadline(time.Now()) })
 }
 
-// curl is a command that sends a request again. Keys are not in it.
-func curl(base *url.URL, r Request, credential [][2]string, bodyFile string) string {
-	var b strings.Builder
-	b.WriteString("curl -i")
-	switch {
-	case r.Method == http.MethodHead:
-		b.WriteString(" -I")
-	case r.Method != get || len(r.Body) > 0:
-		b.WriteString(" -X " + quoteWord(r.Method, quote))
-	}
-	if strings.HasPrefix(r.Path, "/") {
-		if strings.Contains(r.Path, "/.") || strings.Contains(r.Path, "//") {
-			b.WriteString(" --path-as-is")
-		}
-		b.WriteString(" " + quoteWord(base.Scheme+"://"+base.Host+r.Path, quote))
-	} else {
-		b.WriteString(" --request-target " + quote(r.Path) + " " + base.Scheme + "://" + base.Host)
-	}
-	for _, c := range credential {
-		b.WriteString(" -H " + quote(c[0]+": "+c[1]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
-		for _, v := range r.Header[name] {
-			b.WriteString(" -H " + quote(name+": "+v))
-		}
-	}
-	switch {
-	case len(r.Body) == 0:
-		return b.String()
-	case len(r.Header.Values("Content-Type")) == 0:
-		b.WriteString(" -H 'Content-Type: application/json'")
-	}
-	const most = 400
-	switch {
-	case bodyFile != "":
-		b.WriteString(" --data-binary @" + quoteWord(bodyFile, quote))
-	case len(r.Body) > most:
-		b.WriteString(fmt.Sprintf(" --data-binary @body  # %d bytes", len(r.Body)))
-	default:
-		b.WriteString(" -d " + quote(string(r.Body)))
-	}
-	return b.String()
+func (l *line) Close() error {
+	l.stop()
+	return l.Conn.Close()
 }
 
-// quote makes one word of s for a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// quoteWord leaves alone what a shell would.
-func quoteWord(s string, quote func(string) string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/:.-_@%+,", r))
-	}) {
-		return s
+func (l *line) reset() {
+	if tcp, ok := l.tcp.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
 	}
-	return quote(s)
+	l.stop()
+	l.tcp.Close()
+}
+
+// errNotSpoken is that somebody is there and speaks another protocol.
+var errNotSpoken = errors.New("HTTP/2 is not spoken there")
+
+// dial connects from an address, the zero one being any, over TLS as trust says,
+// for a request in a protocol. It fails with [ErrAway] where nobody listens, or
+// nobody who speaks that.
+func dial(ctx context.Context, base *url.URL, trust *tls.Config, from netip.Addr, p patience, in Protocol) (conversation, error) {
+	within, cancel := context.WithTimeout(ctx, p.dial())
+	defer cancel()
+	c, err := connect(within, base, trust, from, p, in)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	c.follow(ctx)
+	return c, nil
+}
+
+func connect(within context.Context, base *url.URL, trust *tls.Config, from netip.Addr, p patience, in Protocol) (conversation, error) {
+	conn, err := (&net.Dialer{LocalAddr: localAddr(from)}).DialContext(within, "tcp", hostPort(base))
+	if err != nil {
+		return nil, err
+	}
+	if conn.LocalAddr().String() == conn.RemoteAddr().String() {
+		conn.Close()
+		return nil, errors.New("whoever dials a port of his own meets himself")
+	}
+	l := &line{Conn: conn, tcp: conn, patience: p}
+	if base.Scheme == "https" {
+		config := trust.Clone()
+		if config == nil {
+			config = &tls.Config{}
+		}
+		config.ServerName, config.NextProtos = cmp.Or(config.ServerName, base.Hostname()), []string{string(in)}
+		secure := tls.Client(conn, config)
+		l.Conn = secure
+		err = secure.HandshakeContext(within)
+		if in == HTTP2 && (noProtocol(err) || err == nil && secure.ConnectionState().NegotiatedProtocol != string(HTTP2)) {
+			err = errNotSpoken
+		}
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	l.SetDeadline(time.Now().Add(p.answer()))
+	if in == HTTP1 {
+		return newHTTP1(l), nil
+	}
+	c := newHTTP2(l, base.Scheme)
+	if err := c.greet(within); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// noProtocol reports whether a handshake failed since no protocol was common.
+func noProtocol(err error) bool {
+	const noApplicationProtocol = 120 // RFC 7301, 3.2
+	var alert tls.AlertError
+	return errors.As(err, &alert) && alert == noApplicationProtocol
 }
