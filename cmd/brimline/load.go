@@ -104,6 +104,9 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 
 // drive sends a scenario to the target that a file describes.
 func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file target.File, opt target.Options, w world) (record.Run, error) {
+	if file.Protocol == target.HTTP2 {
+		return record.Run{}, fmt.Errorf("%s: protocol: load sends over HTTP/1.1 alone; accepted: %q, or leave it out", f.target, string(target.HTTP1))
+	}
 	members, err := f.cast(scenario, file)
 	if err != nil {
 		return record.Run{}, err

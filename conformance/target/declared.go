@@ -18,7 +18,7 @@ func (t *Target) probeRest(ctx context.Context) {
 	can := t.file.Can
 	t.older = t.protocol == HTTP2 && t.speak(ctx, HTTP1) == ""
 	t.probeHolds(ctx)
-	if can.HTTP2 {
+	if can.HTTP2 || t.protocol == HTTP2 {
 		if why := t.speak(ctx, HTTP2); why != "" {
 			t.disbelieve(contract.NeedHTTP2, "can.http2: "+why)
 		} else if why := t.untrue[contract.NeedUpload]; why != "" {
@@ -77,7 +77,7 @@ func (t *Target) vouched(n contract.Need) bool { return slices.Contains(t.option
 
 // speak asks every base URL for something in a protocol; empty: all answer.
 func (t *Target) speak(ctx context.Context, in Protocol) string {
-	within, cancel := context.WithTimeout(ctx, t.patience.dial())
+	within, cancel := context.WithTimeout(ctx, t.patience.first())
 	defer cancel()
 	path := "/"
 	if len(t.file.OutsideQuotas) > 0 {

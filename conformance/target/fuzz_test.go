@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 
 	"github.com/invoicespec/brimline/internal/strictyaml"
 )
@@ -101,5 +104,56 @@ func FuzzCompose(f *testing.F) {
 		require.Equal(t, body, string(rest))
 		require.Equal(t, 1, strings.Count(string(m.spell()), "\r\n\r\n"))
 		require.GreaterOrEqual(t, lines, 4)
+	})
+}
+
+// canned is the other side of a connection that says one thing and hears nothing.
+type canned struct {
+	net.Conn
+	io.Reader
+}
+
+func (c canned) Read(b []byte) (int, error)      { return c.Reader.Read(b) }
+func (canned) Write(b []byte) (int, error)       { return len(b), nil }
+func (canned) SetDeadline(time.Time) error       { return nil }
+func (c canned) SetReadDeadline(time.Time) error { return nil }
+
+// FuzzHTTP2 looks for frames that crash a conversation, that it does not come to
+// an end with, and for answers that break its bounds.
+func FuzzHTTP2(f *testing.F) {
+	frames := func(write func(*http2.Framer)) []byte {
+		var b bytes.Buffer
+		fr := http2.NewFramer(&b, nil)
+		fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1})
+		write(fr)
+		return b.Bytes()
+	}
+	f.Add(frames(func(fr *http2.Framer) {
+		fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}, EndHeaders: true}) // :status 200
+		fr.WriteWindowUpdate(1, 1<<30)
+		fr.WriteData(1, true, []byte("hello"))
+	}))
+	f.Add(frames(func(fr *http2.Framer) {
+		fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}})
+		fr.WriteContinuation(1, true, []byte{0x0f, 0x0d, 0x01, '2'}) // content-length 2
+		fr.WritePing(false, [8]byte{})
+		fr.WriteRSTStream(1, http2.ErrCodeNo)
+	}))
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		c := newHTTP2(&line{Conn: canned{Reader: bytes.NewReader(said)}}, "http")
+		if c.greet(t.Context()) != nil {
+			return
+		}
+		c.ask(message{method: "POST", path: "/", host: "h", body: []byte("body")}, 2)
+		interims := 0
+		a, err := c.read(func() int64 { return 0 }, func(int) { interims++ })
+		require.LessOrEqual(t, interims, maxInterim)
+		require.LessOrEqual(t, len(a.body), maxBody)
+		if err == nil {
+			require.GreaterOrEqual(t, a.status, 200)
+			c.more(4)
+			c.awaitClose()
+		}
 	})
 }

@@ -239,7 +239,7 @@ func connect(within context.Context, base *url.URL, trust *tls.Config, from neti
 
 // noProtocol reports whether a handshake failed since no protocol was common.
 func noProtocol(err error) bool {
-	const noApplicationProtocol = 120 // RFC 7301, 3.2
-	var alert tls.AlertError
-	return errors.As(err, &alert) && alert == noApplicationProtocol
+	noApplicationProtocol := tls.AlertError(120) // RFC 7301, 3.2
+	var remote *net.OpError
+	return errors.As(err, &remote) && remote.Err.Error() == noApplicationProtocol.Error() // its type is crypto/tls's own
 }

@@ -267,13 +267,13 @@ func (c *http2Conn) readBody(a answer) (answer, error) {
 		case got > maxBody:
 			a.body = a.body[:maxBody]
 			return a, errTooLarge
+		case length >= 0 && got > length:
+			return a, fmt.Errorf("a body of more than the %d bytes that were said", length)
 		case ended && got < length:
 			return a, io.ErrUnexpectedEOF
 		case got == length || ended:
 			a.closes = !ended
 			return a, nil
-		case length >= 0 && got > length:
-			return a, fmt.Errorf("a body of more than the %d bytes that were said", length)
 		}
 		f, err := c.next()
 		if err != nil {
