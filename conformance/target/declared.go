@@ -19,10 +19,14 @@ func (t *Target) probeRest(ctx context.Context) {
 	t.older = t.protocol == HTTP2 && t.speak(ctx, HTTP1) == ""
 	t.probeHolds(ctx)
 	if can.HTTP2 || t.protocol == HTTP2 {
-		if why := t.speak(ctx, HTTP2); why != "" {
-			t.disbelieve(contract.NeedHTTP2, "can.http2: "+why)
-		} else if why := t.untrue[contract.NeedUpload]; why != "" {
-			t.disbelieve(contract.NeedHTTP2, why) // which it takes as well
+		why := t.untrue[contract.NeedUpload] // which it takes as well
+		if t.protocol == HTTP1 {             // else it would not have opened
+			if silent := t.speak(ctx, HTTP2); silent != "" {
+				why = "can.http2: " + silent
+			}
+		}
+		if why != "" {
+			t.disbelieve(contract.NeedHTTP2, why)
 		}
 	}
 	if can.Metrics != nil && !t.vouched(contract.NeedMetrics) {
