@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
@@ -47,7 +48,8 @@ func ChangeKinds() []ChangeKind {
 	return []ChangeKind{NewlyFailing, NoLongerJudged, NewlyDiffers, Mended, NewlyJudged}
 }
 
-// Against is c with what has changed since an earlier run.
+// Against is c with what has changed since an earlier run. A clause that was not
+// selected this time is no change.
 func (c Conformance) Against(old Conformance) Conformance {
 	was := map[string]Clause{}
 	for _, cl := range old.Clauses {
@@ -61,6 +63,9 @@ func (c Conformance) Against(old Conformance) Conformance {
 	for _, cl := range c.Clauses {
 		is[cl.ID] = true
 		before, known := was[cl.ID]
+		if cl.stand() == open && len(c.Selected) > 0 && !slices.Contains(c.Selected, cl.ID) {
+			continue
+		}
 		if !known {
 			before.Verdict = NotRun // by a suite that did not know the clause
 		}

@@ -138,4 +138,10 @@ func TestAgainst(t *testing.T) {
 		{Clause: "NEW-1", Kind: record.NewlyJudged, Was: record.NotRun, Is: record.Pass},
 		{Clause: "OLD-1", Kind: record.NoLongerJudged, Was: record.Pass, Is: record.NotRun, Reason: "this suite does not know it"},
 	}, now.Changes.List, "a clause that one of the suites did not know")
+
+	old = record.Conformance{Clauses: []record.Clause{is("RATE-1", record.Pass), is("RATE-2", record.Pass)}}
+	now = record.Conformance{Selected: []string{"RATE-2"}, Clauses: []record.Clause{is("RATE-1", record.NotRun), is("RATE-2", record.NotRun)}}.Against(old)
+	require.Equal(t, []record.Change{
+		{Clause: "RATE-2", Kind: record.NoLongerJudged, Was: record.Pass, Is: record.NotRun},
+	}, now.Changes.List, "the other was not asked for")
 }

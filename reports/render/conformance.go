@@ -87,7 +87,7 @@ func reach(c record.Conformance) string {
 	asked := len(c.Clauses) - len(nobodyAsked(c))
 	text := fmt.Sprintf("%d of %s judged, %s charged at most", len(c.Clauses)-c.Counts.NotRun, figure.Count(int64(asked), "clause"), figure.Count(c.Charged, "operation"))
 	if c.WaitedMS >= 1000 {
-		text += fmt.Sprintf(", scenarios waited %s in all", tookText(c.WaitedMS))
+		text += fmt.Sprintf(", scenarios waited %s in all, side by side", tookText(c.WaitedMS))
 	}
 	if len(c.Selected) > 0 {
 		text = strings.Join(c.Selected, ", ") + ": " + text
