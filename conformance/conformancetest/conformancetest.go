@@ -7,6 +7,12 @@
 // own tests that make users, move the clock, change plans or show what was
 // logged. A service that is no [http.Handler] of this process is judged by
 // [Target], or by the command line with a target file.
+//
+// Without a clock in the hooks a whole run waits for tokens, which takes minutes:
+// Options.Clauses chooses what a test is about. Handlers of net/http that read
+// their bodies have requests in flight with Target.Can.StalledUpload, no hooks
+// needed. What could not be told fails the test too; a test that shall not mind
+// it looks at what [Judge] returns.
 package conformancetest
 
 import (

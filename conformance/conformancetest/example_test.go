@@ -44,6 +44,38 @@ func ExampleJudge() {
 	// CONC-1 not_run "needs hold"
 }
 
+// A handler that reads what is sent to it has requests in flight while half of a
+// body is there: that is enough for the cap. Keys are sent as the service wants.
+func ExampleJudge_inFlight() {
+	s := newService()
+	s.runs = true
+	s.plans = map[string]target.Allowance{"quick": {RequestsPerMinute: 120, Burst: 9, Concurrency: 2}}
+	ada, _ := s.newUser(context.Background(), "quick", 1)
+
+	config := conformancetest.Config{
+		Target: target.File{
+			Credential: target.Credential{Header: "Authorization", Template: "Bearer {key}"},
+			Operations: target.Operations{Valid: target.Operation{Method: "POST", Path: "/v1/invoice/draft", Body: `{"lines":[1]}`}},
+			Allowances: s.plans,
+			Can:        target.Can{StalledUpload: true},
+		},
+		Users: []control.User{ada},
+	}
+	config.Options.Clauses = []string{"CONC-1"}
+	got, err := conformancetest.Judge(context.Background(), s, config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range got.Clauses {
+		if c.ID == "CONC-1" {
+			fmt.Println(c.ID, c.Verdict)
+		}
+	}
+	// Output:
+	// CONC-1 pass
+}
+
 // With hooks the suite makes its own users, moves the clock instead of waiting,
 // and holds requests in flight.
 func ExampleJudge_hooks() {
