@@ -99,6 +99,9 @@ func (w Wording) Parse(status int, header http.Header, body []byte) Answer {
 	a := parseCommon(status, header)
 	a.Limit, a.Remaining, a.Reset, a.RetryAfter = number(HeaderLimit), number(HeaderRemaining), number(HeaderReset), number(HeaderRetryAfter)
 	a.RequestID = parseText(header.Values(w.Name(HeaderRequestID)))
+	if w.Reset == ResetSeconds && a.Reset.Value >= likeUnixTime {
+		a.Reset.Raw = []string{a.Reset.Raw[0] + " (it looks like Unix time: see reset-is)"}
+	}
 	if w.Reset != ResetSeconds {
 		a.Reset = w.Reset.since(header.Values(w.Name(HeaderReset)), header.Get("Date"))
 	}
@@ -134,8 +137,29 @@ func (f ResetForm) since(lines []string, date string) Number {
 	if err != nil {
 		return Number{State: Malformed, Raw: []string{fmt.Sprintf("%s (an instant, beside the Date %q)", n.Raw[0], date)}}
 	}
-	n.Value, n.Slack = max(0, n.Value-at.Unix()), 1
-	n.Raw = []string{fmt.Sprintf("%s (%d s after its Date)", n.Raw[0], n.Value)}
+	left := n.Value - at.Unix()
+	switch {
+	case n.Value < likeUnixTime:
+		n.Raw = []string{n.Raw[0] + " (it looks like seconds: see reset-is)"}
+	case left < 0:
+		n.Raw = []string{fmt.Sprintf("%s, %d s ago", n.Raw[0], -left)}
+	default:
+		n.Raw = []string{fmt.Sprintf("%s, %d s from now", n.Raw[0], left)}
+	}
+	n.Value, n.Slack = max(0, left), 1
+	return n
+}
+
+// likeUnixTime is a number of seconds that nobody is told to wait, thirty years.
+const likeUnixTime = 1_000_000_000
+
+// Earlier is an instant read as seconds, of which the decision may have come so long
+// before the Date that it is held against: see [ResetUnixTime]. What was said in
+// seconds stays what it is.
+func (n Number) Earlier(by time.Duration) Number {
+	if late := int64(by / time.Second); n.Slack > 0 && late > 0 {
+		n.Value, n.Slack = n.Value+late/2, n.Slack+(late+1)/2
+	}
 	return n
 }
 

@@ -3,6 +3,7 @@ package contract_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,6 +78,36 @@ func TestResetAsAnInstant(t *testing.T) {
 			require.Equal(t, c.left, n.Value)
 			require.Equal(t, c.want == contract.Good, n.Slack == 1)
 			require.NotEmpty(t, n.String())
+		})
+	}
+}
+
+// What was decided while a request was held is held against a Date that came with
+// the answer: seconds later.
+func TestResetAsAnInstantOfAHeldRequest(t *testing.T) {
+	const date = "Mon, 30 Nov 2026 10:00:00 GMT" // 1796032800
+	for name, c := range map[string]struct {
+		form   contract.ResetForm
+		reset  string
+		by     time.Duration
+		lo, hi int64 // that it may have said
+		text   string
+	}{
+		"at once":             {contract.ResetUnixTime, "1796032809", 300 * time.Millisecond, 8, 10, "1796032809, 9 s from now"},
+		"4 s before":          {contract.ResetUnixTime, "1796032802", 4100 * time.Millisecond, 1, 7, "1796032802, 2 s from now"},
+		"over by the answer":  {contract.ResetUnixTime, "1796032798", 3 * time.Second, -2, 4, "1796032798, 2 s ago"},
+		"seconds":             {contract.ResetSeconds, "9", 4 * time.Second, 9, 9, "9"},
+		"seconds, undeclared": {contract.ResetUnixTime, "9", 0, -1, 1, "9 (it looks like seconds: see reset-is)"},
+		"instant, undeclared": {contract.ResetSeconds, "1796032809", 0, 1796032809, 1796032809, "1796032809 (it looks like Unix time: see reset-is)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{"Date": {date}}
+			h.Set(contract.HeaderReset, c.reset)
+			n := contract.Wording{Reset: c.form}.Parse(200, h, nil).Reset.Earlier(c.by)
+			require.Equal(t, contract.Good, n.State)
+			require.Equal(t, c.lo, n.Value-n.Slack)
+			require.Equal(t, c.hi, n.Value+n.Slack)
+			require.Equal(t, c.text, n.String())
 		})
 	}
 }

@@ -228,6 +228,9 @@ func (sc scene) headerClause(r reading) string {
 func (sc scene) wrong(clause, name, expected string, n contract.Number, after levels) Finding {
 	f := Finding{Clause: clause, Field: name, Expected: expected, Ground: sc.allowance.held(after), Got: n.String()}
 	f.Consequence = consequence(name, n.Value, expected)
+	if n.Slack > 0 { // it is an instant
+		f.Expected += " s from now"
+	}
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
@@ -226,6 +227,7 @@ func (f *flight) take(a answer, err error) {
 	e.Status, e.Header, e.Body = a.status, a.header, a.body
 	if a.status != 0 {
 		e.Answer = f.t.wording.Parse(a.status, a.header, a.body)
+		e.Answer.Reset = e.Answer.Reset.Earlier(time.Duration(e.Span.To-e.Span.From) * time.Microsecond)
 	}
 	if err != nil {
 		e.Err = fmt.Errorf("no whole answer to %s %s: %w", e.Method, e.Path, err)
