@@ -63,7 +63,7 @@ func TestReferenceKeepsTheContractOverHTTP2(t *testing.T) {
 	judged(overHTTP2(t, start(t, control.ClockFrozen, nil)))
 
 	certificate, key := pair(t)
-	s, err := newReferenceOver(server.Transport{Certificate: certificate, Key: key}, control.ClockFrozen, nil, nil)
+	s, err := newReferenceOver(server.Transport{Certificate: certificate, Key: key}, nil, control.ClockFrozen, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
 	s.file.TLS = &target.TLS{CAFile: certificate}

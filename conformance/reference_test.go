@@ -27,6 +27,7 @@ import (
 	"github.com/invoicespec/brimline/reference/clientip"
 	"github.com/invoicespec/brimline/reference/dashboard"
 	"github.com/invoicespec/brimline/reference/fault"
+	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 	"github.com/invoicespec/brimline/reference/telemetry"
 	"github.com/invoicespec/brimline/reference/wiring"
@@ -60,16 +61,18 @@ func start(t testing.TB, clock control.ClockMode, alter func(*wiring.Parts)) ref
 
 // newReference is start without a test, on a database unless that is nil.
 func newReference(clock control.ClockMode, db *server.Database, alter func(*wiring.Parts)) (reference, error) {
-	return newReferenceOver(server.Transport{H2C: true}, clock, db, alter)
+	return newReferenceOver(server.Transport{H2C: true}, nil, clock, db, alter)
 }
 
-func newReferenceOver(transport server.Transport, clock control.ClockMode, db *server.Database, alter func(*wiring.Parts)) (reference, error) {
+// newReferenceOver is newReference over another transport, and on other plans than
+// its own; nil: on those.
+func newReferenceOver(transport server.Transport, plans map[string]policy.Plan, clock control.ClockMode, db *server.Database, alter func(*wiring.Parts)) (reference, error) {
 	process, err := startable()
 	if err != nil {
 		return reference{}, err
 	}
 	cfg := server.Config{
-		Database: db, Lasting: db == nil, Transport: transport,
+		Plans: plans, Database: db, Lasting: db == nil, Transport: transport,
 		Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Metrics: "127.0.0.1:0", Clock: clock, Users: 20,
 		OperatorToken: "the-operators-own", CapacityToken: "the-services-own",
 		Addresses: clientip.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.9.0/24")}},

@@ -150,7 +150,7 @@ type outcome struct {
 // suiteErr is what is wrong with the suite where a scenario ended in a way that
 // no target can cause.
 func (o outcome) suiteErr() error {
-	for _, known := range []error{steps.ErrBroken, steps.ErrSetup, steps.ErrInconclusive, errInterrupted} {
+	for _, known := range []error{steps.ErrBroken, steps.ErrSetup, steps.ErrRoom, steps.ErrInconclusive, errInterrupted} {
 		if o.err == nil || errors.Is(o.err, known) {
 			return nil
 		}

@@ -83,6 +83,8 @@ func (o outcome) of(c contract.Clause, strict bool) (record.Scenario, bool) {
 		s.Verdict, s.Reason = record.Inconclusive, "broke off: "+o.others()
 	case errors.Is(o.err, target.ErrUntrue):
 		s.Verdict, s.Reason = record.Untrue, reason(o.err, steps.ErrSetup)
+	case errors.Is(o.err, steps.ErrRoom):
+		s.Verdict, s.Reason = record.NotRun, reason(o.err, steps.ErrRoom)
 	case errors.Is(o.err, target.ErrUnsupported):
 		s.Verdict, s.Reason = record.NotRun, reason(o.err, steps.ErrSetup)
 	case errors.Is(o.err, steps.ErrSetup):

@@ -337,7 +337,7 @@ func (s *Scenario) firstUsesAtOnce(ctx context.Context) error {
 		rs[i] = s.Valid()
 	}
 	if most := u.Bucket.Allowance().Concurrency; int64(len(rs)) > most {
-		return fmt.Errorf("%w: no plan lets %d requests of a user in at once", ErrSetup, len(rs))
+		return fmt.Errorf("%w: needs a plan with a cap of %d", ErrRoom, len(rs))
 	}
 	return s.sends(func() ([]exchange, error) {
 		all, validations, err := s.SendPastValidation(ctx, u.User, rs)

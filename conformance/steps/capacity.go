@@ -63,6 +63,9 @@ func (s *Scenario) saysExhausted() error {
 
 func (s *Scenario) isSuccess() error {
 	if e := s.answer(); e.Status != s.ExpectValid() {
+		if err := s.byRight(e); err != nil {
+			return err
+		}
 		return s.broken(e, "status", fmt.Sprint(s.ExpectValid()), statusAndCode(e))
 	}
 	return s.verdict()

@@ -65,7 +65,7 @@ func (s *Scenario) doubleRate(ctx context.Context) error {
 func (s *Scenario) changeCap(ctx context.Context, by int64) error {
 	limit := s.user().Bucket.Allowance().Concurrency + by
 	if limit < 1 {
-		return fmt.Errorf("%w: a cap of %d cannot be lowered", ErrSetup, limit-by)
+		return fmt.Errorf("%w: needs a plan with a cap above %d", ErrRoom, limit-by)
 	}
 	return asSetup(s.SetOverride(ctx, s.user().User, target.Concurrency, target.Override{Value: limit}))
 }
@@ -113,6 +113,9 @@ func (s *Scenario) endOne(ctx context.Context) (exchange, error) {
 // that wrongly counts as free may do so a moment after its request has ended.
 func (s *Scenario) full(ctx context.Context) error {
 	for _, d := range s.patience()[:3] {
+		if err := s.afford(ctx, s.user()); err != nil {
+			return err
+		}
 		e, err := s.send(ctx, s.user(), s.passing())
 		if err != nil {
 			return err

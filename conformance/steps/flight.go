@@ -36,6 +36,9 @@ func (s *Scenario) flights() []sentence {
 // have been back yet: it lets go and starts anew, twice.
 func (s *Scenario) startAtOnce(ctx context.Context, more int64) error {
 	u := s.user()
+	if err := s.holdable(u, u.Bucket.Allowance().Concurrency+more); err != nil {
+		return err
+	}
 	for _, look := range s.patience()[2:] {
 		if err := s.startTogether(ctx, u, more); err != nil || int64(len(u.held)) >= u.Bucket.Allowance().Concurrency || !all(s.got, capRejected) {
 			return err
@@ -77,6 +80,9 @@ func (s *Scenario) startOne(ctx context.Context) error {
 
 // endInEveryWay lets requests end in each way that the target can be brought to.
 func (s *Scenario) endInEveryWay(ctx context.Context) error {
+	if taken := int64(len(s.user().held)); taken >= s.user().Bucket.Allowance().Concurrency {
+		return fmt.Errorf("%w: needs a plan with a cap above %d", ErrRoom, taken)
+	}
 	kinds := []kind{kindUnknown}
 	if s.Has(contract.NeedInvalid) {
 		kinds = append(kinds, kindInvalid)

@@ -41,7 +41,10 @@ func (s *Scenario) aUserOn(ctx context.Context, plan string) error {
 	if err := s.leaseAll(ctx, plan, 1); err != nil {
 		return err
 	}
-	return s.ready(s.each(func(u *subject) error { return s.rest(ctx, u, u.Bucket.Allowance().Concurrency+few) }))
+	return s.ready(s.each(func(u *subject) error {
+		u.budget = u.Bucket.Allowance().Concurrency + few
+		return s.rest(ctx, u, u.budget)
+	}))
 }
 
 // rest is ensure for a user from whom nothing was asked in this scenario.
@@ -101,6 +104,7 @@ func (s *Scenario) aUserFor(ctx context.Context, keys int, need func(plan) int64
 	if err != nil {
 		return err
 	}
+	u.budget = need(p)
 	s.they = []*subject{u}
 	return s.rest(ctx, u, p.Burst)
 }
@@ -125,10 +129,16 @@ func (s *Scenario) inFlight(ctx context.Context, keys int, spare int64, at targe
 	if err := s.aUserToSpare(ctx, keys); err != nil {
 		return err
 	}
-	if _, err := s.send(ctx, s.user(), s.Valid()); err != nil {
+	u := s.user()
+	if _, err := s.send(ctx, u, s.Valid()); err != nil {
 		return err
 	}
-	return s.ready(s.fillCap(ctx, s.user(), spare, at))
+	if u.tight() {
+		if err := s.ensure(ctx, u, u.Bucket.Allowance().Burst); err != nil {
+			return err
+		}
+	}
+	return s.ready(s.fillCap(ctx, u, spare, at))
 }
 
 // inFlightAndEmpty spends all tokens but those that the requests in flight take.

@@ -59,7 +59,7 @@ func changed(d target.Dimension, old int64, how string) (int64, error) {
 	}
 	switch {
 	case how == "lowered" && down < 1:
-		return 0, fmt.Errorf("%w: %s of %d cannot be lowered", ErrSetup, d, old)
+		return 0, fmt.Errorf("%w: needs a plan whose %s is above %d", ErrRoom, d, old)
 	case how == "lowered":
 		return down, nil
 	case up > d.Most():

@@ -44,6 +44,9 @@ func (s *Scenario) passing() target.Request {
 // is rejected by the cap. The exchange is the rejection that stayed, if any. What
 // stays in flight for a known time alone is sent together.
 func (s *Scenario) fill(ctx context.Context, u *subject, n int64, at target.Place) (rejection *exchange, err error) {
+	if err := s.holdable(u, n); err != nil {
+		return nil, err
+	}
 	looks := s.patience()
 	for in := int64(0); in < n; {
 		most := int64(1)
@@ -168,6 +171,9 @@ func (s *Scenario) belowTheCap(clause string, e exchange, u *subject, n int64) e
 func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string) error {
 	a := u.Bucket.Allowance()
 	before := int64(len(u.held))
+	if err := s.holdable(u, a.Concurrency-before); err != nil {
+		return err
+	}
 	if err := s.ensure(ctx, u, s.HoldPrice(a.Concurrency-before)+1+s.HoldPrice(1)*int64(len(s.patience()))); err != nil {
 		return err
 	}
@@ -178,22 +184,25 @@ func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string
 	if rejection != nil {
 		return s.belowTheCap(small, *rejection, u, a.Concurrency)
 	}
+	if err := s.afford(ctx, u); err != nil {
+		return err
+	}
 	e, err := s.send(ctx, u, s.passing())
 	if err != nil {
 		return err
 	}
-	switch {
-	case capRejected(e):
+	if capRejected(e) {
 		return s.release(ctx, u)
-	case rateRejected(e):
-		return fmt.Errorf("%w: user %s ran out of tokens before the cap was passed", ErrInconclusive, u.ID)
 	}
 	return s.aboveTheCap(ctx, large, e, a.Concurrency)
 }
 
-// aboveTheCap is for one that got in beside a full cap: if the cap was full. What
-// was held may have been given up by the server, whose answer is on its way.
+// aboveTheCap is for one that got in beside a full cap: if it did, and if the cap
+// was full. What was held may have been given up by the server, whose answer is on its way.
 func (s *Scenario) aboveTheCap(ctx context.Context, clause string, e exchange, limit int64) error {
+	if err := s.byRight(e); err != nil {
+		return err
+	}
 	if err := s.stood(ctx, e); err != nil {
 		return err
 	}
@@ -232,6 +241,9 @@ func (s *Scenario) stillHeld() error {
 // aboveCap sends one request while the cap is full, and lets the rest go.
 func (s *Scenario) aboveCap(ctx context.Context, u *subject) (exchange, error) {
 	if err := s.fillCap(ctx, u, 0, s.anywhere()); err != nil {
+		return exchange{}, err
+	}
+	if err := s.afford(ctx, u); err != nil {
 		return exchange{}, err
 	}
 	e, err := s.send(ctx, u, s.Valid())

@@ -84,6 +84,7 @@ type subject struct {
 	held    []*target.Held
 	served  bool  // a request of theirs got past bucket and cap
 	charged int64 // operations at most, of requests that were answered
+	budget  int64 // tokens that the scenario may need; 0: it counts none
 	emptied bool  // and is to stay so until the scenario lets time go by or changes something
 	late    bool  // what was to come back did not, before the scenario began
 	rested  bool  // not asked yet, and as full as the scenario wants if tokens come back as they should

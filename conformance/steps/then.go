@@ -223,6 +223,9 @@ func (s *Scenario) isCapRejection(ctx context.Context, e exchange) error {
 	if capRejected(e) {
 		return s.verdict()
 	}
+	if err := s.byRight(e); err != nil {
+		return err
+	}
 	if err := s.stood(ctx, e); err != nil {
 		return err
 	}
@@ -233,6 +236,9 @@ func (s *Scenario) isCapRejection(ctx context.Context, e exchange) error {
 // first came, counting those that saw the cap full, it is the cap that is not kept.
 func (s *Scenario) eachIsCapRejection(ctx context.Context) error {
 	if first := s.got[0]; !capRejected(first) && !slices.ContainsFunc(s.user().held, (*target.Held).Capped) {
+		if err := s.byRight(first); err != nil {
+			return err
+		}
 		if err := s.stood(ctx, first); err != nil {
 			return err
 		}
@@ -249,6 +255,11 @@ func (s *Scenario) eachIsCapRejection(ctx context.Context) error {
 func (s *Scenario) isNoRejection() error {
 	s.claim(s.user())
 	e := s.answer()
+	if s.other != nil { // then it is about the other's cap
+		if err := s.byRight(e); err != nil {
+			return err
+		}
+	}
 	switch {
 	case untouched(e):
 		return fmt.Errorf("%w: the bucket was not asked: %s", ErrInconclusive, statusAndCode(e))
@@ -335,6 +346,9 @@ func (s *Scenario) areInFlight(ctx context.Context) error {
 	in, out := int64(len(u.held)), int64(len(s.got))
 	want := min(in+out, a.Concurrency)
 	for _, e := range s.got {
+		if err := s.byRight(e); err != nil {
+			return err
+		}
 		if !capRejected(e) {
 			return fmt.Errorf("%w: a request that was to stay in flight was answered with %s", ErrInconclusive, statusAndCode(e))
 		}

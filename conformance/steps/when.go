@@ -55,6 +55,9 @@ func (s *Scenario) theySend(ctx context.Context, k kind, n int) error {
 	return s.sends(func() (got []exchange, err error) {
 		err = s.each(func(u *subject) error {
 			for range n {
+				if err := s.afford(ctx, u); err != nil {
+					return err
+				}
 				e, err := s.whileEmpty(ctx, u, func() (exchange, error) { return s.perform(ctx, u, k) })
 				if err != nil {
 					return err
@@ -82,6 +85,9 @@ func (s *Scenario) drainAll(ctx context.Context, r target.Request) error {
 func (s *Scenario) sendAll(ctx context.Context, rs ...target.Request) error {
 	return s.sends(func() (got []exchange, err error) {
 		for _, r := range rs {
+			if err := s.afford(ctx, s.user()); err != nil {
+				return got, err
+			}
 			e, err := s.whileEmpty(ctx, s.user(), func() (exchange, error) { return s.send(ctx, s.user(), r) })
 			if err != nil {
 				return got, err
