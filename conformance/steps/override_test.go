@@ -31,7 +31,7 @@ func TestChangedValuesAreOthersInRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := changed(c.d, c.old, c.how)
 			if c.want == 0 {
-				require.ErrorIs(t, err, ErrSetup)
+				require.ErrorIs(t, err, ErrRoom)
 				return
 			}
 			require.NoError(t, err)
