@@ -59,7 +59,8 @@ var ErrSuite = errors.New("the suite itself is broken")
 // [ErrSuite] when the suite is at fault; what a target does wrong is in the
 // result. A cancelled ctx ends the run after the scenarios that are under way:
 // what was not reached is not run.
-func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, error) {
+func Run(ctx context.Context, t *target.Target, o Options) (_ record.Conformance, err error) {
+	defer func() { err = t.Conceal(err) }()
 	o.Features = o.featuresOrOurs()
 	plan, err := NewPlan(t, o.Features, o.Clauses)
 	if err != nil {
@@ -93,8 +94,11 @@ func Run(ctx context.Context, t *target.Target, o Options) (record.Conformance, 
 		Clauses:    judge(Clauses(o.Features), r.results(), o.Strict),
 	}
 	c.Power = power(kills(), c, r.results())
-	return c.Summed(), nil
+	return c.Retold(func(text string) string { return t.Excerpt(text, mostText) }).Summed(), nil
 }
+
+// mostText bounds every single text of a result, in bytes.
+const mostText = 4 << 10
 
 // fit leaves out of a plan what is over the budget, or over max-operations where
 // the target file sets a bound of its own.

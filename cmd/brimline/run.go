@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/invoicespec/brimline/internal/build"
+	"github.com/invoicespec/brimline/reports/render"
 )
 
 // Exit codes, the same for every verb.
@@ -91,7 +92,8 @@ func run(ctx context.Context, args []string, w world) int {
 	return code
 }
 
-// oneLine is an error in one line, whatever it is made of.
+// oneLine is an error in one line, whatever it is made of: a server that it quotes
+// must not move the cursor.
 func oneLine(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
@@ -99,5 +101,5 @@ func oneLine(err error) string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "; ")
+	return render.Visible(strings.Join(lines, "; "))
 }

@@ -132,5 +132,5 @@ func looks(e exchange, w contract.Wording) string {
 	if id := e.Answer.RequestID.Value; id != "" {
 		body = strings.ReplaceAll(body, id, "…")
 	}
-	return fmt.Sprintf("%d; %s; %s", e.Status, strings.Join(lines, "; "), cut(body, 300))
+	return fmt.Sprintf("%d; %s; %s", e.Status, strings.Join(lines, "; "), body)
 }

@@ -29,8 +29,8 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 			s.add(found{
 				Finding: record.Finding{
 					Clause: clause, Step: s.step, Field: f.Field,
-					Expected: s.Mask(f.Expected), Ground: ground(f, e.who), Got: s.Mask(f.Got), Consequence: f.Consequence,
-					Exchange: e.Curl, Answer: s.Mask(answerText(e.Exchange, s.Wording())),
+					Expected: s.Excerpt(f.Expected, mostSaid), Ground: ground(f, e.who), Got: s.Excerpt(f.Got, mostSaid), Consequence: f.Consequence,
+					Exchange: e.Curl, Answer: s.answerText(e.Exchange),
 				},
 				who:    e.who,
 				bucket: ofBucket(f.Clause),
@@ -188,12 +188,22 @@ func (s *Scenario) Findings() []record.Finding {
 	return out
 }
 
-// answerText is an answer for people: status, the contract's headers, the body
-// cut short.
-func answerText(e target.Exchange, w contract.Wording) string {
+// Bounds of what is quoted of a server, in bytes.
+const (
+	mostQuoted = 300  // of one header, of a body
+	mostSaid   = 1000 // of what was expected and of what came
+)
+
+// short is what is quoted of a text.
+func (s *Scenario) short(text string) string { return s.Excerpt(text, mostQuoted) }
+
+// answerText is an answer for people: status, the contract's headers and the body,
+// each cut short.
+func (s *Scenario) answerText(e target.Exchange) string {
 	if e.Status == 0 {
 		return ""
 	}
+	w := s.Wording()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", e.Status, http.StatusText(e.Status))
 	for _, name := range []string{
@@ -201,20 +211,13 @@ func answerText(e target.Exchange, w contract.Wording) string {
 		contract.HeaderRetryAfter, contract.HeaderRequestID, "Content-Type", "Cache-Control",
 	} {
 		for _, v := range e.Header.Values(w.Name(name)) {
-			fmt.Fprintf(&b, "\n%s: %s", w.Name(name), v)
+			fmt.Fprintf(&b, "\n%s: %s", w.Name(name), s.short(v))
 		}
 	}
 	if e.Status >= http.StatusBadRequest && len(e.Body) > 0 {
-		fmt.Fprintf(&b, "\n%s", cut(string(e.Body), 300))
+		fmt.Fprintf(&b, "\n%s", s.short(string(e.Body)))
 	}
 	return b.String()
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -35,9 +35,9 @@ func (s *Scenario) labelsAreClosed() error {
 			case !known:
 				return s.wrongMeter(m.Name, m.Labels, "no label beside "+strings.Join(slices.Sorted(maps.Keys(closed())), ", "), label)
 			case values != nil && !slices.Contains(values, value):
-				return s.wrongMeter(m.Name, m.Labels, label+" of "+strings.Join(values[1:], " or "), s.Mask(value))
+				return s.wrongMeter(m.Name, m.Labels, label+" of "+strings.Join(values[1:], " or "), s.short(value))
 			case s.identifies(value):
-				return s.wrongMeter(m.Name, m.Labels, "no value that says who asked, from where or for what", label+"="+s.Mask(value))
+				return s.wrongMeter(m.Name, m.Labels, "no value that says who asked, from where or for what", label+"="+s.short(value))
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func (s *Scenario) readMeters(ctx context.Context) (err error) {
 func (s *Scenario) metricsPage(ctx context.Context) ([]target.Meter, error) {
 	all, err := s.Meters(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, target.ErrAway) && !errors.Is(err, target.ErrUnsupported) {
-		return nil, s.brokenFor("METRIC-1", s.scrape(), "the page of metrics", "in Prometheus' text format", cut(err.Error(), 300))
+		return nil, s.brokenFor("METRIC-1", s.scrape(), "the page of metrics", "in Prometheus' text format", s.short(err.Error()))
 	}
 	return all, asInconclusive(err)
 }

@@ -50,7 +50,7 @@ func (s *Scenario) noneRejected() error {
 func (s *Scenario) eachHas(name string, right func(line string) bool, expected string) error {
 	for _, e := range s.got {
 		if lines := e.Header.Values(name); !slices.ContainsFunc(lines, right) {
-			return s.broken(e, http.CanonicalHeaderKey(name), expected, orAbsent(cut(strings.Join(lines, ", "), 300)))
+			return s.broken(e, http.CanonicalHeaderKey(name), expected, orAbsent(s.short(strings.Join(lines, ", "))))
 		}
 	}
 	return s.verdict()
@@ -59,7 +59,7 @@ func (s *Scenario) eachHas(name string, right func(line string) bool, expected s
 func (s *Scenario) noneHas(name string) error {
 	for _, e := range s.got {
 		if lines := e.Header.Values(name); len(lines) > 0 {
-			return s.broken(e, http.CanonicalHeaderKey(name), "absent", cut(strings.Join(lines, ", "), 300))
+			return s.broken(e, http.CanonicalHeaderKey(name), "absent", s.short(strings.Join(lines, ", ")))
 		}
 	}
 	return s.verdict()

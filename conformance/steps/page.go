@@ -61,7 +61,7 @@ func (s *Scenario) pageShowsValues() error {
 	for _, d := range target.Dimensions() {
 		value := d.Of(s.user().Bucket.Allowance())
 		if !regexp.MustCompile(fmt.Sprintf(`(^|\D)%d(\D|$)`, value)).MatchString(seen) {
-			return s.broken(exchange{who: s.user()}, "billing page, "+string(d), fmt.Sprint(value), cut(seen, 300))
+			return s.broken(exchange{who: s.user()}, "billing page, "+string(d), fmt.Sprint(value), s.short(seen))
 		}
 	}
 	return s.verdict()

@@ -91,13 +91,13 @@ func (s *Scenario) startsWithNonsense(ctx context.Context, key string) error {
 
 // refused records that a start did not go as it should.
 func (s *Scenario) wrongStart(a attempt, field, expected string) error {
-	return s.broken(exchange{Exchange: target.Exchange{Curl: s.CommandLine(a.settings)}}, field, expected, cut(a.Start.String(), 300))
+	return s.broken(exchange{Exchange: target.Exchange{Curl: s.CommandLine(a.settings)}}, field, expected, s.short(a.Start.String()))
 }
 
 // undecided is for a server that has neither started nor refused to in its time:
 // a machine that is busy enough makes one of any server.
 func (s *Scenario) undecided(a attempt) error {
-	return fmt.Errorf("%w: %s", ErrInconclusive, cut(a.Start.String(), 300))
+	return fmt.Errorf("%w: %s", ErrInconclusive, s.short(a.Start.String()))
 }
 
 func (s *Scenario) didStart() error {

@@ -15,15 +15,15 @@ import (
 func TestAStartThatTellsNothing(t *testing.T) {
 	for name, start := range map[string]target.Start{"silent": {}, "not ready": {Listened: true}} {
 		t.Run(name, func(t *testing.T) {
-			s := &Scenario{attempts: []attempt{{Start: start}}}
+			s := &Scenario{Target: &target.Target{}, attempts: []attempt{{Start: start}}}
 			require.ErrorIs(t, s.didStart(), ErrInconclusive)
 			require.Empty(t, s.found)
 		})
 	}
-	silent := &Scenario{attempts: []attempt{{setting: contract.SettingReplicas}}}
+	silent := &Scenario{Target: &target.Target{}, attempts: []attempt{{setting: contract.SettingReplicas}}}
 	require.ErrorIs(t, silent.refusedByName(), ErrInconclusive)
 	require.Empty(t, silent.found)
-	ready := &Scenario{attempts: []attempt{{Start: target.Start{Ready: true}}}}
+	ready := &Scenario{Target: &target.Target{}, attempts: []attempt{{Start: target.Start{Ready: true}}}}
 	require.NoError(t, ready.didStart())
 }
 

@@ -105,11 +105,14 @@ func TestDecisionsAreToldFromHeaders(t *testing.T) {
 
 func TestAnswersAreCut(t *testing.T) {
 	e := answered("POST", "/v1/invoice/x", 429, map[string]string{"Retry-After": "6", "Set-Cookie": "secret"}, strings.Repeat("é", 1000))
-	text := answerText(e, contract.Wording{})
+	s := &Scenario{Target: &target.Target{}}
+	text := s.answerText(e)
 	require.Contains(t, text, "429 Too Many Requests\nRetry-After: 6\n")
 	require.NotContains(t, text, "secret", "only what the contract speaks of is shown")
 	require.Less(t, len(text), 400)
 	require.True(t, strings.HasSuffix(text, "é…"))
+	e.Header.Set("RateLimit-Limit", strings.Repeat("9", 500_000))
+	require.Less(t, len(s.answerText(e)), 800, "a header too")
 }
 
 func withFinding(clause, field string) (e target.Exchange) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,19 @@ func (c *commands) name(a action) string { return "can.commands." + string(a) }
 
 func (c *commands) close() {}
 
+// passed is what commands are passed that may be secret. A path is none, and of
+// what is shorter every text might hold some.
+func (c *commands) passed() (all []Secret) {
+	for _, of := range c.of {
+		for _, name := range of.Pass {
+			if value, _ := c.lookup(name); len(value) >= 6 && !strings.HasPrefix(value, "/") {
+				all = append(all, NewSecret(value))
+			}
+		}
+	}
+	return all
+}
+
 func (c *commands) do(ctx context.Context, x call, answer any) error {
 	key := c.name(x.action)
 	r, _ := routeOf(x.action)
@@ -45,10 +59,20 @@ func (c *commands) do(ctx context.Context, x call, answer any) error {
 		return err
 	}
 	if err := strictjson.Parse(said, r.answers(answer)); err != nil {
-		return fmt.Errorf("%w: %s: what it printed: %w", ErrUntrue, key, err)
+		return fmt.Errorf("%w: %s: what it printed: %s", ErrUntrue, key, unquoted(err))
 	}
 	return nil
 }
+
+// unquoted is what is wrong with an output, without the longer words of it: one
+// may be a key that nobody has seen before.
+func unquoted(err error) string {
+	return quotation.ReplaceAllStringFunc(err.Error(), func(word string) string {
+		return `"` + maskWords(strings.Trim(word, `"`)) + `"`
+	})
+}
+
+var quotation = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 
 // run runs a command and returns what it printed.
 func (c *commands) run(ctx context.Context, key string, of Command, x call) ([]byte, error) {
@@ -81,7 +105,7 @@ func (c *commands) run(ctx context.Context, key string, of Command, x call) ([]b
 	case within.Err() != nil:
 		return nil, fmt.Errorf("%s: it did not end within %s", key, of.timeout())
 	case code > 0:
-		return nil, &ControlError{Request: key, Code: fmt.Sprintf("exit code %d", code), Message: c.complaint(of, errs)}
+		return nil, &ControlError{Request: key, Code: fmt.Sprintf("exit code %d", code), Message: c.complaint(errs)}
 	case code < 0:
 		return nil, fmt.Errorf("%s: %s", key, cmd.ProcessState)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
@@ -159,13 +183,8 @@ func (c Command) environment(lookup func(string) (string, bool)) []string {
 
 // complaint is the last line that a command wrote to standard error, without the
 // keys that we know and without what it was passed.
-func (c *commands) complaint(of Command, errs *tail) string {
+func (c *commands) complaint(errs *tail) string {
 	line := c.mask(errs.line())
-	for _, name := range of.Pass {
-		if value, _ := c.lookup(name); len(value) >= 6 {
-			line = strings.ReplaceAll(line, value, "…")
-		}
-	}
 	return cmp.Or(strings.ToValidUTF8(line[:min(len(line), maxLine)], ""), "it said nothing")
 }
 

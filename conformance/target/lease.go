@@ -88,6 +88,7 @@ func (u *User) addKey(t *Target, s Secret) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u.keys, t.known = append(u.keys, s), append(t.known, s)
+	t.secrets.add(s)
 }
 
 // borrow takes a user of the keys file; nil: there is none.

@@ -34,10 +34,13 @@ func (t *Target) openBehind(ctx context.Context, o Options) (control.ClockMode, 
 		if err != nil {
 			return mode, err
 		}
+		t.secrets.add(q.secrets()...)
 		t.behind.means = append(t.behind.means, q)
 	}
 	if len(f.Can.Commands) > 0 {
-		t.behind.means = append(t.behind.means, &commands{folder: f.folder, of: f.Can.Commands, mask: t.Mask, lookup: lookup})
+		c := &commands{folder: f.folder, of: f.Can.Commands, mask: t.Mask, lookup: lookup}
+		t.secrets.add(c.passed()...)
+		t.behind.means = append(t.behind.means, c)
 	}
 	if c := f.Can.Control; c != nil {
 		token, err := o.ControlToken, error(nil)
@@ -46,6 +49,7 @@ func (t *Target) openBehind(ctx context.Context, o Options) (control.ClockMode, 
 				return mode, f.at("can.control.token-file", err)
 			}
 		}
+		t.secrets.add(token)
 		spoken, err := openControl(ctx, c.URL, token, t.trust, t.agent, t.patience.control())
 		if err != nil {
 			return mode, err
@@ -227,6 +231,10 @@ func (t *Target) behindHas(n contract.Need) bool {
 // Untrue says why what the file declares for a need was found not to be so when
 // the target was opened; empty: it was not.
 func (t *Target) Untrue(n contract.Need) string {
+	return t.Excerpt(t.doubts(n), mostError) // a server or a command may be quoted
+}
+
+func (t *Target) doubts(n contract.Need) string {
 	if why := t.untrue[n]; why != "" {
 		return why
 	}

@@ -311,7 +311,7 @@ func (p *serverProcess) open(ctx context.Context, start func(context.Context) (S
 	if url := p.file().MetricsURL; url != "" {
 		f.Can.Metrics = &MetricsAddress{URL: p.filled(url)}
 	}
-	o := Options{Keys: p.from.options.Keys, Vouched: p.from.options.Vouched, Run: p.from.run}
+	o := Options{Keys: p.from.options.Keys, Vouched: p.from.options.Vouched, Run: p.from.run, secrets: p.from.secrets}
 	if c := p.file().Control; c != nil {
 		f.Can.Control = &ControlAddress{URL: p.filled(c.URL), TokenFile: p.filled(c.TokenFile)}
 		if o.ControlToken, err = p.token(ctx, f.in(f.Can.Control.TokenFile)); err != nil {
@@ -355,8 +355,15 @@ func (s Start) String() string {
 	return said + " and said nothing"
 }
 
-// said is what the process has printed.
-func (p *serverProcess) said() string { return p.from.Mask(p.output.String()) }
+// said is what the process has printed. Its token may be in it.
+func (p *serverProcess) said() string {
+	if c := p.file().Control; c != nil {
+		if token, err := readToken(p.from.file.in(p.filled(c.TokenFile))); err == nil {
+			p.from.secrets.add(token)
+		}
+	}
+	return p.from.Mask(p.output.String())
+}
 
 // stop ends the process and its children, politely at first.
 func (p *serverProcess) stop() error {

@@ -58,6 +58,12 @@ func (f File) openSQL(lookup func(string) (string, bool)) (*queries, error) {
 	return &queries{file: s, pool: pool}, nil
 }
 
+// secrets are what must not be shown of how the database is reached.
+func (q *queries) secrets() []Secret {
+	c := q.pool.Config().ConnConfig
+	return []Secret{NewSecret(c.ConnString()), NewSecret(c.Password)}
+}
+
 func (q *queries) can(a action) bool { return q.file.can(a) }
 
 func (q *queries) name(a action) string {

@@ -66,6 +66,8 @@ type Options struct {
 	Vouched []contract.Need
 
 	Patience time.Duration // with a target that does not answer its first question; 0: as usual
+
+	secrets *masks // that are known already; nil: none
 }
 
 // Target is an open target. Its methods may be called concurrently, but those
@@ -102,9 +104,10 @@ type Target struct {
 	addresses addresses
 	untrue    map[contract.Need]string // what was found of what the file declares
 
-	mu    sync.Mutex
-	users []*User  // of the keys file
-	known []Secret // every key ever seen, to be masked
+	mu      sync.Mutex
+	users   []*User  // of the keys file
+	known   []Secret // every key ever seen
+	secrets *masks   // and all else that must not be shown
 }
 
 // Open reaches the target described by f: it asks every base URL for one of the
@@ -113,11 +116,12 @@ type Target struct {
 // whether a stalled upload shows anything (with one bad key). A
 // target that cannot be reached gives an error that wraps [ErrAway]. Close it
 // when done.
-func Open(ctx context.Context, f File, o Options) (*Target, error) {
+func Open(ctx context.Context, f File, o Options) (_ *Target, err error) {
 	if p := f.check(); p != nil {
 		return nil, p
 	}
-	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, options: o, protocol: cmp.Or(f.Protocol, HTTP1), run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
+	t := &Target{file: f, wording: f.wording(), budget: &budget{most: f.Limits.MaxOperations}, options: o, protocol: cmp.Or(f.Protocol, HTTP1), secrets: cmp.Or(o.secrets, &masks{}), run: cmp.Or(o.Run, runID()), patience: patience(f.Limits.Patience)}
+	defer func() { err = t.Conceal(err) }()
 	t.agent = fmt.Sprintf("brimline/%s run/%s", build.Version(), t.run)
 	if t.budget.most == 0 {
 		t.budget.most = DefaultMaxOperations
@@ -135,6 +139,9 @@ func Open(ctx context.Context, f File, o Options) (*Target, error) {
 	keys, err := f.keys(o)
 	if err != nil {
 		return nil, err
+	}
+	for _, k := range keys {
+		t.secrets.add(k.Secret)
 	}
 	if len(f.Users) > 0 {
 		t.options.Keys = keys
@@ -335,16 +342,4 @@ func (t *Target) Describe() string {
 		where = "  limited: " + p + " in place of " + contract.ScopePrefix
 	}
 	return fmt.Sprintf("%s  %s  %s on %s  clock: %s  can: %s%s", strings.Join(hosts, ", "), protocol, users, plans, t.Clock(), can, where)
-}
-
-// Mask hides every key that this target knows in a text.
-func (t *Target) Mask(text string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range t.known {
-		if s.In(text) {
-			text = strings.ReplaceAll(text, s.text, s.String())
-		}
-	}
-	return text
 }

@@ -35,7 +35,7 @@ const (
 func Conformance(w io.Writer, c record.Conformance, t Text) error {
 	b := &page{colour: t.Colour}
 	if t.Detail != Quiet {
-		b.line("%s", visible(c.Target.Description))
+		b.line("%s", Visible(c.Target.Description))
 		b.line("%s", reach(c))
 		b.line("")
 		b.groups(c)
@@ -176,14 +176,14 @@ func (b *page) scenarios(c record.Conformance) {
 			group = cl.Group
 			b.line("\n%s", group)
 		}
-		b.line("  %s %-9s %s", b.paint(cl.Verdict, mark(cl.Verdict)), cl.ID, visible(cl.Sentence))
+		b.line("  %s %-9s %s", b.paint(cl.Verdict, mark(cl.Verdict)), cl.ID, Visible(cl.Sentence))
 		for _, s := range cl.Scenarios {
 			took, why := briefly(s.DurationMS), ""
 			if s.Verdict == record.NotRun {
 				took = ""
 			}
 			if s.Reason != "" {
-				why = "  " + word(s.Verdict) + ": " + visible(s.Reason)
+				why = "  " + word(s.Verdict) + ": " + Visible(s.Reason)
 			}
 			b.line("      %s %8s  %s  %s%s", b.paint(s.Verdict, mark(s.Verdict)), took, s.Name, s.At, why)
 		}
@@ -196,7 +196,7 @@ func (b *page) clause(c record.Clause) {
 	case record.Pass, record.NotRun, record.KnownFails:
 		return
 	}
-	b.line("\n%s  %s", b.paint(c.Verdict, mark(c.Verdict)+" "+c.ID), visible(c.Sentence))
+	b.line("\n%s  %s", b.paint(c.Verdict, mark(c.Verdict)+" "+c.ID), Visible(c.Sentence))
 	if c.Verdict == record.Stale {
 		b.line("  %s", c.Reason)
 		return
@@ -208,11 +208,11 @@ func (b *page) clause(c record.Clause) {
 	}
 	b.line("  %-60s  %s", where, worst.At)
 	if len(worst.Findings) == 0 {
-		b.line("  %s: %s", word(worst.Verdict), visible(worst.Reason))
+		b.line("  %s: %s", word(worst.Verdict), Visible(worst.Reason))
 		return
 	}
 	f := worst.Findings[0]
-	expected, got := f.Field+": "+visible(f.Expected), f.Field+": "+visible(f.Got)
+	expected, got := f.Field+": "+Visible(f.Expected), f.Field+": "+Visible(f.Got)
 	width := max(utf8.RuneCountInString(expected), utf8.RuneCountInString(got))
 	say := func(name, text string) {
 		if text != "" {
@@ -220,9 +220,9 @@ func (b *page) clause(c record.Clause) {
 		}
 	}
 	say("when", f.Step)
-	say("expected", beside(expected, visible(f.Ground), width))
-	say("got", beside(got, visible(f.Consequence), width))
-	say("exchange", visible(f.Exchange))
+	say("expected", beside(expected, Visible(f.Ground), width))
+	say("got", beside(got, Visible(f.Consequence), width))
+	say("exchange", Visible(f.Exchange))
 	say("also", also(c, worst))
 	if c.Verdict == record.Differs {
 		say("decided", c.Decision)

@@ -42,7 +42,7 @@ func sieve() string {
 
 func conformanceFuncs() template.FuncMap {
 	return template.FuncMap{
-		"visible": visible, "capital": capital, "mark": mark, "word": word, "power": PowerText, "day": day,
+		"visible": Visible, "capital": capital, "mark": mark, "word": word, "power": PowerText, "day": day,
 		"describe": func(text string) []string { return strings.Split(text, "  ") },
 		"headline": headline, "told": toldAll, "counts": countsOf, "groups": clauseGroups, "unjudged": unjudgedGroups, "facts": facts,
 		"allChanges": changesInAll, "inOrder": inOrder, "kind": kindWord, "fromTo": fromTo,
@@ -167,11 +167,11 @@ func scenariosLine(list []record.Scenario) string {
 	return text + ", " + briefly(ms)
 }
 
-// visibleLines is visible for a text of several lines.
+// visibleLines is Visible for a text of several lines.
 func visibleLines(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {
-		lines[i] = visible(lines[i])
+		lines[i] = Visible(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

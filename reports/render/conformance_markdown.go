@@ -150,7 +150,7 @@ func (m *markdown) origin(c record.Conformance) {
 // fenced writes text that stands for itself, behind a fence longer than any in
 // it.
 func (m *markdown) fenced(text string) {
-	text = visible(text)
+	text = Visible(text)
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"

@@ -69,7 +69,7 @@ func lastLine(c record.Conformance) string {
 		text += "; not judged: " + strings.Join(untold, ", ")
 	}
 	if c.Aborted != "" {
-		text += "; ended early: " + visible(c.Aborted)
+		text += "; ended early: " + Visible(c.Aborted)
 	}
 	if p := c.Power; p.Known > 0 {
 		text += fmt.Sprintf("; can detect %d of %s", p.Detectable, figure.Count(int64(p.Known), "known fault"))
@@ -93,13 +93,13 @@ func remark(text, reason string) string {
 	if reason == "" {
 		return text
 	}
-	return text + ": " + visible(reason)
+	return text + ": " + Visible(reason)
 }
 
 // untoldKnown says of a clause that is known to fail that it was not told.
 func untoldKnown(c record.Clause) string {
 	if c.Verdict == record.Pass {
-		return "listed as known to fail, and not judged in full: " + visible(c.Reason)
+		return "listed as known to fail, and not judged in full: " + Visible(c.Reason)
 	}
 	return remark("listed as known to fail, and not judged", cmp.Or(c.Reason, word(c.Verdict)))
 }

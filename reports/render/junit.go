@@ -148,7 +148,7 @@ func junitMessageOf(c record.Clause, s record.Scenario) string {
 		return c.ID + ": " + c.Sentence
 	}
 	f := s.Findings[0]
-	return fmt.Sprintf("%s: %s: expected %s, got %s", c.ID, f.Field, visible(f.Expected), visible(f.Got))
+	return fmt.Sprintf("%s: %s: expected %s, got %s", c.ID, f.Field, Visible(f.Expected), Visible(f.Got))
 }
 
 func junitFindings(c record.Clause, s record.Scenario) string {

@@ -36,26 +36,26 @@ func Report(w io.Writer, r record.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", goal(r.Rules))
 	for _, p := range r.Plans {
-		fmt.Fprintf(&b, "\n%s: %s\n", capital(visible(p.Plan)), visible(p.Verdict.Headline))
+		fmt.Fprintf(&b, "\n%s: %s\n", capital(Visible(p.Plan)), Visible(p.Verdict.Headline))
 		for _, s := range p.Verdict.Because {
-			fmt.Fprintf(&b, "  %s\n", visible(s))
+			fmt.Fprintf(&b, "  %s\n", Visible(s))
 		}
 	}
 	for i, l := range r.Logs {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "read: %s\n", visible(fmt.Sprintf("%s: %s: %s entries%s", fileNames(l.Log), figure.Count(l.Log.Lines, "line"), figure.Grouped(l.Log.Entries), dropped(l.Log))))
+		fmt.Fprintf(&b, "read: %s\n", Visible(fmt.Sprintf("%s: %s: %s entries%s", fileNames(l.Log), figure.Count(l.Log.Lines, "line"), figure.Grouped(l.Log.Entries), dropped(l.Log))))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // reportFuncs is what the page says of figures. Text that came out of an input
-// goes through visible.
+// goes through Visible.
 func reportFuncs() template.FuncMap {
 	return template.FuncMap{
-		"visible": visible, "capital": capital,
+		"visible": Visible, "capital": capital,
 		"grouped": grouped, "percent": figure.Percent, "interval": figure.Interval, "micros": figure.Micros, "bytes": figure.Bytes,
 		"short": figure.Short, "lede": lede, "chart": whatIfChart, "noWhatIf": noWhatIf, "rows": scoreRows, "heat": heatRows,
 		"kind": inputKind, "facts": logFacts, "runFacts": runFacts, "state": gateState, "who": poolNoun, "line": lineName,
@@ -92,9 +92,9 @@ func grouped(n any) string {
 	return "n/a"
 }
 
-// visible writes out what would not print, or would change how its neighbours
+// Visible writes out what would not print, or would change how its neighbours
 // print.
-func visible(s string) string {
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
 		return s
 	}
@@ -113,11 +113,11 @@ func visible(s string) string {
 }
 
 // prose keeps a number and its sign on one line.
-func prose(s string) string { return strings.ReplaceAll(visible(s), " %", "\u00a0%") }
+func prose(s string) string { return strings.ReplaceAll(Visible(s), " %", "\u00a0%") }
 
 // path may be broken after a slash.
 func path(s string) template.HTML {
-	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(visible(s)), "/", "/<wbr>"))
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(Visible(s)), "/", "/<wbr>"))
 }
 
 func capital(s string) string {

@@ -147,7 +147,7 @@ func (m *markdown) provenance(r record.Report) {
 // escaped makes text stand for itself in Markdown, in a table's cell too.
 func escaped(s string) string {
 	var b strings.Builder
-	for _, r := range visible(s) {
+	for _, r := range Visible(s) {
 		switch r {
 		case '<':
 			b.WriteString("&lt;")

@@ -26,7 +26,7 @@ func whatIfChart(p record.ReportPlan, place int, rules record.ReportRules) (temp
 	w := p.WhatIf
 	c := chart.Shares{
 		ID:     fmt.Sprintf("what-if-%d", place),
-		Title:  fmt.Sprintf("%s: %ss affected over the rate", capital(visible(p.Plan)), poolNoun(w.Pool)),
+		Title:  fmt.Sprintf("%s: %ss affected over the rate", capital(Visible(p.Plan)), poolNoun(w.Pool)),
 		XLabel: "requests per minute",
 	}
 	for _, l := range w.Lines {
