@@ -81,6 +81,10 @@ func TestRejectionsAreToldApart(t *testing.T) {
 		}
 		return e
 	}
+	left := func(e exchange, n int64) exchange {
+		e.Answer.Remaining = contract.Number{State: contract.Good, Value: n}
+		return e
+	}
 	for name, tc := range map[string]struct {
 		e         exchange
 		rate, cap bool
@@ -91,12 +95,15 @@ func TestRejectionsAreToldApart(t *testing.T) {
 		"cap with another status":    {of(503, "CONCURRENCY_LIMIT_EXCEEDED"), false, true},
 		"a 429 that says neither":    {of(429, "SLOW_DOWN"), true, true},
 		"the cap under a false name": {of(429, "RATE_LIMIT_EXCEEDED", "CONC-1"), false, true},
+		"one with tokens left":       {left(of(429, "SLOW_DOWN"), 3), false, true},
+		"one at the last token":      {left(of(429, "SLOW_DOWN"), 0), true, true},
 		"a success":                  {of(200, ""), false, false},
 		"another error":              {of(503, "CAPACITY_UNAVAILABLE"), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.rate, rateRejected(tc.e))
 			require.Equal(t, tc.cap, capRejected(tc.e))
+			require.Equal(t, tc.rate && tc.cap, tellsWhich(tc.e) != nil)
 		})
 	}
 }

@@ -80,11 +80,10 @@ func (s *Scenario) Valid() target.Request {
 	return r
 }
 
-// wrongKey is a valid request with a key that nobody has, and that no log may
-// hold.
+// wrongKey is a valid request with a key that nobody has.
 func (s *Scenario) wrongKey() target.Request {
-	r, key := s.Valid(), s.WrongKey()
-	r.Authorization, s.secrets = []string{s.Credential(key)}, append(s.secrets, key)
+	r := s.Valid()
+	r.Authorization = []string{s.Credential(s.madeUp())}
 	return r
 }
 
@@ -105,7 +104,7 @@ func (s *Scenario) attempt(ctx context.Context, r target.Request) (exchange, err
 
 // try is attempt, whatever the answer.
 func (s *Scenario) try(ctx context.Context, r target.Request) (exchange, error) {
-	return s.take(exchange{Exchange: s.Attempt(ctx, r)})
+	return s.take(exchange{Exchange: s.Attempt(ctx, r), madeUp: s.isMadeUp(r)})
 }
 
 func (s *Scenario) from(r target.Request) *target.Address {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/conformance/target"
 )
 
 // strangers are the sentences about requests that do not authenticate.
@@ -32,19 +33,22 @@ func (s *Scenario) badCredentials() [][]string {
 		{},                        // none
 		{s.Credential("")},        // an empty key
 		{s.Credential("unknown")}, // no key at all
-		{s.Credential(twisted(key))},
+		{s.Credential(s.madeUp())},
 		{"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+key))},
 		{s.Credential(key), s.Credential(key)}, // a good one, twice
 	}
 }
 
-// twisted is a key that looks like another and is none.
-func twisted(key string) string {
-	other := "a"
-	if strings.HasSuffix(key, other) {
-		other = "b"
-	}
-	return key[:len(key)-1] + other
+// madeUp is a key that nobody has, and that no log may hold.
+func (s *Scenario) madeUp() string {
+	key := s.WrongKey()
+	s.secrets = append(s.secrets, key)
+	return key
+}
+
+// isMadeUp reports whether a request is sent with such a key.
+func (s *Scenario) isMadeUp(r target.Request) bool {
+	return len(r.Authorization) == 1 && slices.ContainsFunc(s.secrets, func(key string) bool { return r.Authorization[0] == s.Credential(key) })
 }
 
 // knockInEveryWay tries all bad credentials, and a good one where none belongs.

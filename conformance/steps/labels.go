@@ -99,7 +99,7 @@ func (s *Scenario) othersDoTheSame(ctx context.Context) error {
 		if _, err := s.send(ctx, u, r); err != nil {
 			return err
 		}
-		r.Header, r.Authorization = nil, []string{s.Credential(twisted(u.Secret(0).Reveal()))}
+		r.Header, r.Authorization = nil, []string{s.Credential(s.madeUp())}
 		if _, err := s.try(ctx, r); err != nil {
 			return err
 		}

@@ -160,6 +160,9 @@ func (s *Scenario) fillCap(ctx context.Context, u *subject, spare int64, at targ
 }
 
 func (s *Scenario) belowTheCap(clause string, e exchange, u *subject, n int64) error {
+	if err := tellsWhich(e); err != nil {
+		return err
+	}
 	return s.brokenFor(clause, e, "requests in flight",
 		fmt.Sprintf("%d of a cap of %d", n, u.Bucket.Allowance().Concurrency),
 		fmt.Sprintf("a concurrency rejection with %d in flight, also when asked again for a while", len(u.held)))
@@ -189,6 +192,9 @@ func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string
 	}
 	e, err := s.send(ctx, u, s.passing())
 	if err != nil {
+		return err
+	}
+	if err := tellsWhich(e); err != nil {
 		return err
 	}
 	if capRejected(e) {

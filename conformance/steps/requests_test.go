@@ -40,13 +40,6 @@ func TestSpellingsAreAllDifferent(t *testing.T) {
 	}
 }
 
-func TestTwistedKeysAreOtherKeys(t *testing.T) {
-	for _, key := range []string{"isk_free_0123456789abcdefghijklmnop", "k", "kA", "k~"} {
-		require.NotEqual(t, key, twisted(key))
-		require.Len(t, twisted(key), len(key))
-	}
-}
-
 func TestMarkedBodiesCanBeTold(t *testing.T) {
 	require.Contains(t, string(marked()), bodyMark)
 	require.NotEqual(t, marked(), marked())

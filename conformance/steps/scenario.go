@@ -93,7 +93,8 @@ type subject struct {
 // exchange is a request, its answer, and whose it was.
 type exchange struct {
 	target.Exchange
-	who *subject // nil: nobody's bucket
+	who    *subject // nil: nobody's bucket
+	madeUp bool     // sent with a key that nobody has
 }
 
 // New returns a scenario that has not begun.
@@ -272,7 +273,22 @@ func rejected(e exchange, code string) bool {
 	case contract.CodeRateLimited, contract.CodeConcurrencyLimited:
 		return false
 	}
-	return e.Status == http.StatusTooManyRequests
+	return e.Status == http.StatusTooManyRequests && (code == contract.CodeConcurrencyLimited || !tokensLeft(e))
+}
+
+// tokensLeft reports whether an answer says that its bucket still holds a token:
+// the bucket has not refused it then.
+func tokensLeft(e exchange) bool {
+	return e.Answer.Remaining.State == contract.Good && e.Answer.Remaining.Value > 0
+}
+
+// tellsWhich fails for a 429 of which nobody can say whether the bucket or the cap
+// has refused it: it has a code of its own, and nothing in it decides.
+func tellsWhich(e exchange) error {
+	if rateRejected(e) && capRejected(e) {
+		return fmt.Errorf("%w: a 429 with the code %s may be the bucket's or the cap's; the contract fixes both codes (ERR-3, CONC-2)", ErrInconclusive, orAbsent(e.Answer.Body.ErrorCode.Value))
+	}
+	return nil
 }
 
 // capInDisguise reports whether the oracle knows a rejection by the cap behind

@@ -41,19 +41,41 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // LogValue is String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
+// The kinds of letters that keys are made of.
+const (
+	digits = "0123456789"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
 // Another is a text of the same form that is no such secret: its letters and
-// digits but those of a well-known prefix are others, of the same kind each.
+// digits but those of a well-known prefix are others, of the same kind each. Of a
+// text with so few of them that somebody else's may be met, all are any letters and
+// digits, and the prefix goes as far as it has to.
 func (s Secret) Another() string {
-	other := []byte(s.text)
-	for i := len(prefix.FindString(s.text)); i < len(other); i++ {
-		for _, kind := range []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
+	for _, begin := range []int{len(prefix.FindString(s.text)), strings.IndexByte(s.text, '_') + 1, 0} {
+		for _, kinds := range [][]string{{digits, lower, upper}, {lower + digits + upper}} {
+			if other, of := s.drawn(begin, kinds); of > 1e12 || begin == 0 && len(kinds) == 1 {
+				return other
+			}
+		}
+	}
+	return ""
+}
+
+// drawn is the text with what is of some kinds drawn anew from a place on, and of
+// how many such texts it is one.
+func (s Secret) drawn(begin int, kinds []string) (string, float64) {
+	other, of := []byte(s.text), 1.0
+	for i := begin; i < len(other); i++ {
+		for _, kind := range kinds {
 			if strings.IndexByte(kind, other[i]) >= 0 {
-				other[i] = kind[rand.IntN(len(kind))]
+				other[i], of = kind[rand.IntN(len(kind))], of*float64(len(kind))
 				break
 			}
 		}
 	}
-	return string(other)
+	return string(other), of
 }
 
 // In reports whether text shows the secret.
@@ -72,6 +94,17 @@ func maskWords(text string) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// maskCredential masks what stands in a credential line where a key does, however
+// short it is, as long as it may be one: a made-up key may be somebody's.
+func (t *Target) maskCredential(line string) string {
+	before, after, _ := strings.Cut(t.file.Credential.Template, "{key}")
+	key, fits := strings.CutPrefix(line, before)
+	if key, ends := strings.CutSuffix(key, after); fits && ends && len(key) > len("unknown") {
+		return before + NewSecret(key).String() + after
+	}
+	return maskWords(line)
 }
 
 // Key is one API key of a user.

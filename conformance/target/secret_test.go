@@ -23,6 +23,19 @@ func TestAnotherSecret(t *testing.T) {
 		seen[other] = true
 	}
 	require.Empty(t, target.Secret{}.Another())
+	for _, short := range []string{"pk_basic_6_1", "k1", "12345678", "sk_live_7", "user-1-key"} {
+		far := 0
+		for range 200 {
+			other := target.NewSecret(short).Another()
+			require.Len(t, other, len(short))
+			for i := range other {
+				if other[i] != short[i] {
+					far++
+				}
+			}
+		}
+		require.Greater(t, far, 200*len(short)/2, "%s: most letters are others", short)
+	}
 }
 
 func TestSecretsDoNotShow(t *testing.T) {

@@ -271,7 +271,7 @@ func (t *Target) CredentialHeader() string { return t.file.Credential.Header }
 func (t *Target) curl(base *url.URL, r Request, credential [][2]string, in Protocol) string {
 	masked := slices.Clone(credential)
 	for i := range masked {
-		masked[i][1] = maskWords(masked[i][1])
+		masked[i][1] = t.maskCredential(masked[i][1])
 	}
 	file := r.bodyFile
 	if !slices.ContainsFunc([]Request{t.valid, t.invalid, t.failing, t.slow}, func(own Request) bool { return own.bodyFile == file && slices.Equal(own.Body, r.Body) }) {

@@ -56,6 +56,10 @@ func (f File) checkAnswers() *problem {
 	for _, code := range slices.Sorted(maps.Keys(f.Answers)) {
 		key, r := "answers."+code, f.Answers[code]
 		switch {
+		case code == contract.CodeRateLimited:
+			return &problem{key, "fixed by the contract (ERR-3)", "no other code for a request without a token"}
+		case code == contract.CodeConcurrencyLimited:
+			return &problem{key, "fixed by the contract (CONC-2)", "no other code for a request without a place"}
 		case !slices.Contains(codes, code):
 			return &problem{key, "nothing that the contract leaves open", strings.Join(codes, ", ")}
 		case r == Reply{}:
