@@ -97,6 +97,9 @@ func (r room) sum(all []Planned) Estimate {
 	e := Estimate{MaxOperations: r.most, Users: map[string]Need{}}
 	var work, longest, alone time.Duration
 	tokens := map[string]float64{}
+	if len(all) > 0 {
+		e.Operations = int64(len(r.rate)) // of target.TryOut
+	}
 	for _, s := range all {
 		if s.Cost == nil {
 			e.Unknown++

@@ -150,6 +150,9 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		if cerr := s.Close(closing); cerr != nil && err == nil {
 			err = fmt.Errorf("%w: %w", steps.ErrInconclusive, cerr)
 		}
+		if key := s.Refused(); key != "" && err != nil && !errors.Is(err, steps.ErrBroken) {
+			err = fmt.Errorf("%w: %s is refused", err, key)
+		}
 		if run.Err() != nil && err != nil && !errors.Is(err, steps.ErrBroken) {
 			err = r.stop(run)
 		}
@@ -166,6 +169,9 @@ func (r *runner) stop(run context.Context) error {
 		r.reason = "interrupted"
 		if why := leftOut(""); errors.As(context.Cause(run), &why) {
 			r.reason, r.mishap = why.Error(), false
+		}
+		if n := r.target.Unanswered(); n > 0 {
+			r.reason += fmt.Sprintf("; the latest %d requests went unanswered", n)
 		}
 	}
 	if r.reason == "" && r.away >= 3 {

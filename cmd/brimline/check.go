@@ -164,6 +164,11 @@ func check(ctx context.Context, f checkFlags, w world) error {
 // judge runs the suite, holds what came out against what stands beside it, and
 // leaves and prints that.
 func (f checkFlags) judge(ctx context.Context, t *target.Target, b beside, w world) error {
+	if f.target != "" {
+		if err := t.TryOut(ctx); err != nil {
+			return checkError(err)
+		}
+	}
 	counter := newCounter(w.stderr, "scenarios")
 	c, err := conformance.Run(ctx, t, f.options(counter))
 	counter.clear()

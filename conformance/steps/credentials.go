@@ -33,15 +33,16 @@ func (s *Scenario) badCredentials() [][]string {
 		{},                        // none
 		{s.Credential("")},        // an empty key
 		{s.Credential("unknown")}, // no key at all
-		{s.Credential(s.madeUp())},
+		{s.Credential(s.remember(s.TwistedKey(s.user().Secret(0))))},
 		{"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+key))},
 		{s.Credential(key), s.Credential(key)}, // a good one, twice
 	}
 }
 
 // madeUp is a key that nobody has, and that no log may hold.
-func (s *Scenario) madeUp() string {
-	key := s.WrongKey()
+func (s *Scenario) madeUp() string { return s.remember(s.WrongKey()) }
+
+func (s *Scenario) remember(key string) string {
 	s.secrets = append(s.secrets, key)
 	return key
 }

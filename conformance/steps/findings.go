@@ -28,6 +28,9 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 		if e.madeUp && e.Status == s.ExpectValid() {
 			f.Got += ": a made-up key was accepted"
 		}
+		if e.who != nil && e.Refused() {
+			f.Got += ": " + e.Asker + " is refused"
+		}
 		for _, clause := range append([]string{f.Clause}, f.Also...) {
 			s.add(found{
 				Finding: record.Finding{

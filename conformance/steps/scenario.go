@@ -51,17 +51,18 @@ func NewSuite(t *target.Target, waits func(*Scenario, Wait)) *Suite {
 // Scenario is one run of one scenario. It is not safe for concurrent use.
 type Scenario struct {
 	*target.Target
-	suite  *Suite
-	clause contract.Clause // of the rule: what a Then finds is a breach of it
-	rows   []string        // the plans that the rows of its outline name
-	they   []*subject      // whom the sentences speak of; several only where a row stands for several plans
-	other  *subject
-	step   string     // the sentence being carried out
-	got    []exchange // the answers of the latest sentence that sends
-	found  []found
-	mark   int // how much of found was there when the Givens were done
-	begun  bool
-	waited time.Duration
+	suite   *Suite
+	clause  contract.Clause // of the rule: what a Then finds is a breach of it
+	rows    []string        // the plans that the rows of its outline name
+	they    []*subject      // whom the sentences speak of; several only where a row stands for several plans
+	other   *subject
+	step    string     // the sentence being carried out
+	got     []exchange // the answers of the latest sentence that sends
+	found   []found
+	mark    int // how much of found was there when the Givens were done
+	begun   bool
+	waited  time.Duration
+	refused string // whose key was refused first; empty: nobody's
 
 	refusals   []refusal     // of the operator boundary
 	tried      []exchange    // what the latest sentence tried in vain, or should have
@@ -138,6 +139,9 @@ func (s *Scenario) Lent() (users map[string]int, tokens map[string]float64) {
 	return users, tokens
 }
 
+// Refused is whose key was refused, and where it is; empty: nobody's.
+func (s *Scenario) Refused() string { return s.refused }
+
 // user is whom a sentence speaks of where it speaks of one.
 func (s *Scenario) user() *subject { return s.they[0] }
 
@@ -200,6 +204,9 @@ func (s *Scenario) takeIn(e exchange) (exchange, error) {
 	s.note(e, e.Findings)
 	if e.Err != nil {
 		return e, noAnswer(e.Err)
+	}
+	if e.who != nil && e.Refused() && s.refused == "" {
+		s.refused = e.Asker
 	}
 	s.note(e, s.suite.always(e.Exchange))
 	if e.who != nil && paid(e) {

@@ -198,6 +198,18 @@ func (t *Target) WrongKey() string {
 	return "wrong-" + rand.Text()
 }
 
+// TwistedKey is WrongKey for one that begins like a good one.
+func (t *Target) TwistedKey(s Secret) string {
+	other := s.Twisted()
+	t.mu.Lock()
+	taken := slices.ContainsFunc(t.known, func(k Secret) bool { return k.text == other })
+	t.mu.Unlock()
+	if taken {
+		return t.WrongKey()
+	}
+	return other
+}
+
 // Attempt sends a request that must not authenticate, from r's address, and lets
 // the oracle judge the answer against that address's pool.
 func (t *Target) Attempt(ctx context.Context, r Request) Exchange {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -57,7 +58,7 @@ func parseKeys(path string, data []byte) ([]Key, error) {
 			}
 			continue
 		}
-		k := Key{User: record[0], Plan: record[1], Secret: NewSecret(record[2])}
+		k := Key{User: record[0], Plan: record[1], Secret: NewSecret(record[2]), From: fmt.Sprintf("%s:%d", filepath.Base(path), line)}
 		switch plan, known := plans[k.User]; {
 		case k.User == "" || k.Plan == "":
 			return nil, refuse(line, "a user or plan without a name", strings.Join(keysHeader, ","))

@@ -21,6 +21,7 @@ type User struct {
 	Bucket *oracle.Bucket // what is known of its bucket; kept up to date by Send, Hold and the setters of policy
 
 	keys    []Secret
+	from    []string // where keys are, as far as that has a name
 	leased  bool
 	fresh   bool        // made for this lease
 	several atomic.Bool // more than one of its keys was used in this lease
@@ -35,6 +36,14 @@ func (u *User) Keys() int { return len(u.keys) }
 
 // Used reports whether somebody may have asked as this user before it was lent.
 func (u *User) Used() bool { return !u.fresh }
+
+// whose names one of the user's keys, never showing it.
+func (u *User) whose(key int) string {
+	if key < len(u.from) && u.from[key] != "" {
+		return fmt.Sprintf("user %s's key (%s)", u.ID, u.from[key])
+	}
+	return fmt.Sprintf("user %s's key", u.ID)
+}
 
 // Secret is one of the user's keys, for looking whether something shows it.
 func (u *User) Secret(key int) Secret { return u.keys[key] }

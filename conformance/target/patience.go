@@ -25,6 +25,9 @@ func (p patience) dial() time.Duration { return p.times(10 * time.Second) }
 // answer is for a whole answer: a server may let its engine work for a minute.
 func (p patience) answer() time.Duration { return p.times(90 * time.Second) }
 
+// silence is from when on a request without an answer says that nobody is there.
+func (p patience) silence() time.Duration { return p.times(10 * time.Second) }
+
 // witness is for a request to be seen where it is to be held: it has but to get
 // there.
 func (p patience) witness() time.Duration { return p.times(15 * time.Second) }

@@ -63,6 +63,22 @@ func (s Secret) Another() string {
 	return ""
 }
 
+// Twisted is Another that begins like the secret, where nobody can have a key so
+// much like it: one of many letters that ends in another kind of letter, and so is
+// no next one of those that are numbered.
+func (s Secret) Twisted() string {
+	all := []string{digits, lower, upper}
+	if _, of := s.drawn(len(prefix.FindString(s.text)), all); of < 1e24 {
+		return s.Another()
+	}
+	last := len(s.text) - 1
+	kind := "abcdef"
+	if strings.IndexByte(digits, s.text[last]) < 0 {
+		kind = digits
+	}
+	return s.text[:last] + string(kind[rand.IntN(len(kind))])
+}
+
 // drawn is the text with what is of some kinds drawn anew from a place on, and of
 // how many such texts it is one.
 func (s Secret) drawn(begin int, kinds []string) (string, float64) {
@@ -112,4 +128,5 @@ type Key struct {
 	User   string
 	Plan   string
 	Secret Secret
+	From   string // where it is, for people; empty: nowhere that has a name
 }

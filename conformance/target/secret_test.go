@@ -23,6 +23,10 @@ func TestAnotherSecret(t *testing.T) {
 		seen[other] = true
 	}
 	require.Empty(t, target.Secret{}.Another())
+	twisted := target.NewSecret(text).Twisted()
+	require.Regexp(t, `^isk_free_0123456789abcdefABCDEF-xy[0-9]$`, twisted, "it begins like the secret")
+	require.NotContains(t, target.NewSecret("pk_basic_6_1").Twisted(), "pk_basic_6")
+	require.NotEqual(t, text, twisted)
 	for _, short := range []string{"pk_basic_6_1", "k1", "12345678", "sk_live_7", "user-1-key"} {
 		far := 0
 		for range 200 {

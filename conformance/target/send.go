@@ -42,6 +42,7 @@ type Exchange struct {
 	Answer   contract.Answer
 	Findings []oracle.Finding // what the oracle holds against the answer
 	Beside   bool             // it was held, and answered, while requests were on their way that were to see it in flight
+	Asker    string           // whose key was sent, and where that is; empty: none
 	Unread   bool             // two credential lines, and the parser did not even hand them to a handler
 	Err      error            // why there is no whole answer; nil: there is one
 }
@@ -154,6 +155,7 @@ type flight struct {
 	exchange Exchange
 	message  message
 	conn     conversation // nil: it cannot leave, see exchange.Err
+	left     time.Time    // when it was sent
 	sent     bool         // its first byte may have left
 	reserved bool         // an operation of the budget
 }
@@ -171,9 +173,15 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool, i
 		}
 	}
 	credential, err := t.credential(u, r)
+	if err == nil && r.Authorization == nil {
+		f.exchange.Asker = u.whose(r.Key)
+	}
 	f.exchange.Curl = t.curl(base, r, credential, in)
 	if err == nil {
 		err = t.time.check()
+	}
+	if err == nil {
+		err = t.silence.away()
 	}
 	if err == nil {
 		f.message, err = compose(base, r, credential, t.agent, expect, in)
@@ -199,7 +207,7 @@ func (f *flight) leave(body int) {
 	}
 	f.exchange.Span.From = f.t.time.atLeast()
 	f.exchange.Span.To = f.exchange.Span.From
-	f.sent = true
+	f.sent, f.left = true, time.Now()
 	f.t.sent.Add(1)
 	f.conn.ask(f.message, body)
 }
@@ -210,6 +218,7 @@ func (f *flight) arrive() {
 		return
 	}
 	a, err := f.conn.read(f.t.time.atMost, func(int) {})
+	f.t.silence.heard(a.status != 0, time.Since(f.left) >= f.t.patience.silence())
 	if a.closes {
 		f.conn.awaitClose()
 	}

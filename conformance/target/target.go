@@ -91,6 +91,7 @@ type Target struct {
 	works    bool // the slow operation takes its time, and nothing else holds a request
 	flown    flown
 	time     *timeline
+	silence  silence
 	budget   *budget
 	run      string        // random, in each request's User-Agent
 	sent     atomic.Int64  // requests
@@ -212,7 +213,7 @@ func (t *Target) admitKeys(keys []Key) error {
 			u = &User{ID: k.User, Plan: k.Plan, Bucket: oracle.NewUnknown(a, t.time.atMost())}
 			byID[k.User], t.users = u, append(t.users, u)
 		}
-		u.keys = append(u.keys, k.Secret)
+		u.keys, u.from = append(u.keys, k.Secret), append(u.from, k.From)
 		t.known = append(t.known, k.Secret)
 	}
 	if len(t.users) == 0 && !t.behind.has(control.FeatureUsers) {

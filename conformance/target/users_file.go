@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -104,7 +105,7 @@ func (f File) usersKeys(lookup func(string) (string, bool)) ([]Key, error) {
 			if err != nil {
 				return nil, f.naming(at, err)
 			}
-			all = append(all, Key{User: u.ID, Plan: u.Plan, Secret: secret})
+			all = append(all, Key{User: u.ID, Plan: u.Plan, Secret: secret, From: cmp.Or(maskName(source.Env), source.File)})
 		}
 	}
 	return all, nil
