@@ -120,6 +120,9 @@ func (p Plan) whyEmpty() string {
 		list = append(list, r)
 	}
 	slices.Sort(list)
+	if !slices.ContainsFunc(list, func(r string) bool { return !strings.HasPrefix(r, leftOutMark) }) {
+		return "all of it is " + strings.Join(list, "; ") // the target could be asked
+	}
 	return "the target is out of reach for all of it: " + strings.Join(list, "; ")
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,7 @@ type checkFlags struct {
 	on             string
 	strict, asJSON bool
 	budget         time.Duration
+	budgeted       bool // a budget was given
 
 	knownFailing   string
 	against        string
@@ -85,6 +87,7 @@ func checkVerb(w world) *cobra.Command {
 					return err
 				}
 			}
+			f.budgeted = c.Flags().Changed("budget")
 			return check(c.Context(), f, w)
 		},
 	}
@@ -111,6 +114,9 @@ func checkVerb(w world) *cobra.Command {
 	return c
 }
 
+// leastBudget is less than any scenario takes that is worth to be told.
+const leastBudget = time.Second
+
 func check(ctx context.Context, f checkFlags, w world) error {
 	f.features = features.FS
 	if f.own != "" {
@@ -125,13 +131,13 @@ func check(ctx context.Context, f checkFlags, w world) error {
 			return fmt.Errorf("--clauses: there is no clause %q; \"brimline check --list\" shows them all", id)
 		}
 	}
-	if f.budget < 0 {
-		return fmt.Errorf("--budget: %s is no time to run in; accepted: a time such as 3m", f.budget)
+	if f.budget != 0 && f.budget < leastBudget || f.budget == 0 && f.budgeted {
+		return fmt.Errorf("--budget: %s is no time to run in; accepted: %s or more, such as 3m", f.budget, leastBudget)
 	}
 	if !f.selfTest && (f.whole || f.on != string(record.MovedClock)) {
 		return errors.New("--whole and --on go with --self-test")
 	}
-	if f.out != "" { // now, not after minutes
+	if f.selfTest && f.out != "" { // now, not after minutes
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
@@ -149,6 +155,11 @@ func check(ctx context.Context, f checkFlags, w world) error {
 	b, err := f.readBeside()
 	if err != nil {
 		return err
+	}
+	if f.out != "" {
+		if err := claim(f.out); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
 	}
 	t, end, err := f.open(ctx, w)
 	if err != nil {
@@ -177,13 +188,7 @@ func (f checkFlags) judge(ctx context.Context, t *target.Target, b beside, w wor
 	}
 	c = b.hold(c)
 	c.Reproduce.Command = f.command()
-	if err := f.report(c, w); err != nil {
-		return err
-	}
-	if code := checkCode(c); code != exitHolds {
-		return exitWith(code, nil)
-	}
-	return nil
+	return f.report(c, w)
 }
 
 // open opens the target to be judged. The function it returns ends it.
@@ -204,6 +209,9 @@ func (f checkFlags) open(ctx context.Context, w world) (*target.Target, func() e
 
 // checkError gives an error of a run its exit code.
 func checkError(err error) error {
+	if errors.As(err, new(*tls.CertificateVerificationError)) { // waiting does not help
+		return fmt.Errorf("%w; accepted: a certificate that this machine or tls.ca-file vouches for", err)
+	}
 	if errors.Is(err, target.ErrAway) || errors.Is(err, conformance.ErrSuite) || errors.Is(err, context.Canceled) {
 		return exitWith(exitCannotTell, err)
 	}

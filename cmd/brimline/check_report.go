@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/record"
@@ -90,15 +87,31 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// report leaves the files of a result and prints it.
+// report leaves the files of a result and prints it, in any case: a result that
+// cannot be left is not lost. Its error carries the exit code.
 func (f checkFlags) report(c record.Conformance, w world) error {
 	var left string
+	var lost error
 	if f.out != "" {
-		var err error
-		if left, err = leave(f.out, c); err != nil {
-			return fmt.Errorf("--out: %w", err)
+		if left, lost = leave(f.out, c); lost != nil {
+			lost = fmt.Errorf("--out: %w", lost)
 		}
 	}
+	if err := f.print(c, left, w); err != nil {
+		return errors.Join(err, lost)
+	}
+	code := checkCode(c)
+	if code == exitHolds && lost != nil {
+		code = exitUsage
+	}
+	if code != exitHolds {
+		return exitWith(code, lost)
+	}
+	return nil
+}
+
+// print prints a result that was left somewhere.
+func (f checkFlags) print(c record.Conformance, left string, w world) error {
 	if f.asJSON {
 		return printJSON(w.stdout, c)
 	}
@@ -110,32 +123,4 @@ func (f checkFlags) report(c record.Conformance, w world) error {
 		text.Detail = render.Verbose
 	}
 	return render.Conformance(w.stdout, c, text)
-}
-
-// leave writes a result into a folder in every form there is, and says where.
-func leave(dir string, c record.Conformance) (where string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	var names []string
-	for _, file := range []struct {
-		name  string
-		write func(io.Writer, record.Conformance) error
-	}{
-		{"index.html", render.ConformanceHTML},
-		{"conformance.json", func(w io.Writer, c record.Conformance) error { return printJSON(w, c) }},
-		{"junit.xml", render.JUnit},
-		{"summary.md", render.ConformanceMarkdown},
-		{"badge.json", render.Badge},
-	} {
-		var b bytes.Buffer
-		if err := file.write(&b, c); err != nil {
-			return "", err
-		}
-		if err := replaceFile(filepath.Join(dir, file.name), b.Bytes()); err != nil {
-			return "", err
-		}
-		names = append(names, file.name)
-	}
-	return fmt.Sprintf("%s  (%s beside it)", filepath.Join(dir, names[0]), strings.Join(names[1:], ", ")), nil
 }
