@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // Ports of servers that are started are below those that systems give to clients,
@@ -55,13 +57,16 @@ func takePort() (port string, held io.Closer, err error) {
 
 func loopback(port string) string { return net.JoinHostPort("127.0.0.1", port) }
 
-// isFree reports whether a server could listen on a port.
+// isFree reports whether nobody takes connections on a port. It does not listen
+// there itself: what a process listens on while another is forked off is open in
+// that one too until it has become a program of its own, a moment in which a
+// server that never listened would seem to.
 func isFree(port string) bool {
-	l, err := net.Listen("tcp", loopback(port))
+	c, err := net.DialTimeout("tcp", loopback(port), time.Second)
 	if err == nil {
-		l.Close()
+		c.Close()
 	}
-	return err == nil
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 func closeAll(all []io.Closer) {
