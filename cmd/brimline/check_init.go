@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
 )
@@ -23,6 +26,11 @@ import (
 const initHelp = `Init asks a deployment what can be seen of it, in fewer than twenty requests,
 and writes a first target file. Comments in it say what was seen; what has to be
 filled in says FILL-IN, and "brimline check --target" names the first such place.
+What was neither seen nor given by a flag is marked "not seen: assumed".
+
+An OpenAPI document at /openapi.json or /swagger.json tells where a key goes, and
+the first POST with its path and an example of its body; --path, --method, --header
+and --body come before it.
 
 With a key, which it takes from a variable of the environment, it sends two
 requests as that user: they spend two tokens, and one operation may be charged.`
@@ -30,6 +38,7 @@ requests as that user: they spend two tokens, and one operation may be charged.`
 // initFlags are what init was asked for.
 type initFlags struct {
 	url, out, keyEnv, plan, body, caFile string
+	path, method, header                 string
 	overwrite                            bool
 }
 
@@ -51,6 +60,9 @@ func initVerb(w world) *cobra.Command {
 	flags.StringVar(&f.keyEnv, "key-env", "", "a key is in the environment's variable `NAME`")
 	flags.StringVar(&f.plan, "plan", "", "that key's user is on the plan `NAME`")
 	flags.StringVar(&f.body, "body", "", "`FILE` holds the body of an operation that succeeds (default: the example of the OpenAPI document)")
+	flags.StringVar(&f.path, "path", "", "the operation is at `PATH`, such as /api/price")
+	flags.StringVar(&f.method, "method", "", "the operation's `METHOD` (default: POST)")
+	flags.StringVar(&f.header, "header", "", "a key goes into the header `NAME`, by itself; Authorization: behind Bearer")
 	flags.StringVar(&f.caFile, "ca-file", "", "trust the certificates in `FILE`, and no others")
 	return c
 }
@@ -62,6 +74,9 @@ func (f initFlags) init(ctx context.Context, w world) error {
 	}
 	if _, err := os.Lstat(f.out); err == nil && !f.overwrite {
 		return fmt.Errorf("--out: %s is there already; accepted: another name, or --overwrite", f.out)
+	}
+	if f.path != "" && (!strings.HasPrefix(f.path, "/") || strings.ContainsAny(f.path, " \r\n\t#")) {
+		return fmt.Errorf("--path: %q is no path; accepted: a path such as /api/price", f.path)
 	}
 	key := ""
 	if f.keyEnv != "" {
@@ -85,7 +100,7 @@ func (f initFlags) init(ctx context.Context, w world) error {
 		return err
 	}
 	defer ask.close()
-	s, err := ask.everything(ctx, key, example)
+	s, err := ask.everything(ctx, key, f.given(example))
 	if err != nil {
 		return exitWith(exitCannotTell, err)
 	}
@@ -105,7 +120,7 @@ func (f initFlags) init(ctx context.Context, w world) error {
 	if err != nil {
 		return fmt.Errorf("--out: %s: %w", f.out, err)
 	}
-	left := strings.Count(text, fillIn)
+	left := strings.Count(text, fillIn) + strings.Count(text, assumed)
 	fmt.Fprintf(w.stdout, "%s: written after %d requests; %d places to fill in\n", f.out, ask.asked, left)
 	if left == 0 {
 		fmt.Fprintf(w.stdout, "next: brimline check --target %s --plan\n", f.out)
@@ -125,8 +140,10 @@ func (f initFlags) base() (*url.URL, error) {
 // fillIn stands where nothing was seen, and noText where that is a text: no key
 // of a target file takes them there.
 const (
-	fillIn = "FILL-IN"
-	noText = "[FILL-IN]"
+	fillIn = target.FillIn
+	noText = "[" + fillIn + "]"
+	// assumed marks what stands in the file though nothing showed that it is so.
+	assumed = " # not seen: assumed"
 )
 
 // document writes a target file line by line.
@@ -148,7 +165,6 @@ func word(s string) string {
 // file is the target file.
 func (f initFlags) file(s seen) string {
 	var d document
-	d.note("yaml-language-server: $schema=./target.schema.json")
 	d.note("A first target file, by what was seen of %s in %d requests.", s.base, s.asked)
 	d.note("Every key is explained by: brimline check --explain-target")
 	for _, line := range s.notes {
@@ -158,7 +174,7 @@ func (f initFlags) file(s seen) string {
 	if f.caFile != "" {
 		d.say("tls: { ca-file: %s }", word(f.besideOut(f.caFile)))
 	}
-	d.say("credential: { header: %s, template: %s }", word(s.credential.Header), word(s.credential.Template))
+	d.say("credential: { header: %s, template: %s }%s", word(s.credential.Header), word(s.credential.Template), unseen(s.credentialSeen))
 	env, plan, onPlan := f.keyEnv, f.plan, word(f.plan)
 	if env == "" {
 		env = fillIn
@@ -173,7 +189,7 @@ func (f initFlags) file(s seen) string {
 	if s.body == "" {
 		body = noText + " # of a request that succeeds; or body-file"
 	}
-	d.say("  valid:\n    method: %s\n    path: %s", word(s.method), word(s.path))
+	d.say("  valid:\n    method: %s\n    path: %s%s", word(s.method), word(s.path), unseen(s.pathSeen))
 	if f.body != "" {
 		d.say("    body-file: %s", word(f.besideOut(f.body)))
 	} else {
@@ -200,6 +216,27 @@ func (f initFlags) file(s seen) string {
 	d.say("\ncan:\n  http2: %t\n  stalled-upload: %t", s.http2, s.late)
 	d.say("\nlimits: { max-operations: 1000 }")
 	return d.String()
+}
+
+// unseen is the mark behind a line, unless it says what was seen or given.
+func unseen(seen bool) string {
+	if seen {
+		return ""
+	}
+	return assumed
+}
+
+// given is what flags say of the operation; the rest is looked for.
+func (f initFlags) given(example string) seen {
+	s := seen{method: cmp.Or(f.method, http.MethodPost), path: f.path, pathSeen: f.path != "", body: example, names: map[string]string{}}
+	switch {
+	case strings.EqualFold(f.header, "Authorization") || f.header == "":
+		s.credential = target.Credential{Header: "Authorization", Template: "Bearer {key}"}
+	default:
+		s.credential = target.Credential{Header: f.header, Template: "{key}"}
+	}
+	s.credentialSeen = f.header != ""
+	return s
 }
 
 // besideOut is a file as the target file names it, whose paths are relative to

@@ -28,8 +28,11 @@ import (
 // Bounds of what is asked.
 const (
 	askTimeout = 10 * time.Second
-	mostAnswer = 1 << 20
-	mostBody   = 1 << 20
+	// A server may know nothing of 100 Continue: a client sends its body all the same
+	// after a while (RFC 9110 10.1.1).
+	continueTimeout = time.Second
+	mostAnswer      = 1 << 20
+	mostBody        = 1 << 20
 )
 
 // seen is what was seen of a deployment.
@@ -45,6 +48,8 @@ type seen struct {
 	names              map[string]string
 	resetIs            string
 	burst              int64
+	pathSeen           bool // somebody said so, or an answer did
+	credentialSeen     bool
 	unauthenticated    reply // where it is not the contract's
 	http2              bool
 	late               bool // 100 Continue does not come to whoever has no key
@@ -86,7 +91,7 @@ func newAsker(base *url.URL, caFile string) (*asker, error) {
 }
 
 func (a *asker) transport(speak func(*http.Protocols)) *http.Transport {
-	t := &http.Transport{TLSClientConfig: a.config.Clone(), Protocols: new(http.Protocols), DisableKeepAlives: true, DisableCompression: true, ExpectContinueTimeout: askTimeout}
+	t := &http.Transport{TLSClientConfig: a.config.Clone(), Protocols: new(http.Protocols), DisableKeepAlives: true, DisableCompression: true, ExpectContinueTimeout: continueTimeout}
 	speak(t.Protocols)
 	return t
 }
@@ -127,11 +132,8 @@ func plain(err error) error {
 
 // everything asks all there is to ask. The key, if there is one, goes with two
 // requests and no others.
-func (a *asker) everything(ctx context.Context, key, example string) (seen, error) {
-	s := seen{
-		base: a.base.String(), credential: target.Credential{Header: "Authorization", Template: "Bearer {key}"},
-		method: http.MethodPost, path: contract.ScopePrefix + "/calculate", names: map[string]string{},
-	}
+func (a *asker) everything(ctx context.Context, key string, s seen) (seen, error) {
+	s.base = a.base.String()
 	root, err := a.send(ctx, a.http1, http.MethodGet, "/", "", nil)
 	if err != nil {
 		return s, err
@@ -150,10 +152,10 @@ func (a *asker) everything(ctx context.Context, key, example string) (seen, erro
 	if len(s.outside) == 0 {
 		s.note("none of the usual paths of health, readiness and OpenAPI answered 200: outside-quotas is left out")
 	}
-	a.twoProtocols(ctx, &s)
-	if example != "" {
-		s.body = example
+	if s.path == "" {
+		s.path = contract.ScopePrefix + "/calculate"
 	}
+	a.twoProtocols(ctx, &s)
 	if err := a.withoutKey(ctx, &s); err != nil {
 		return s, err
 	}
@@ -185,7 +187,7 @@ var codeLike = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // withoutKey sends the operation without a key, and waits with its body.
 func (a *asker) withoutKey(ctx context.Context, s *seen) error {
-	early := false
+	early, began := false, time.Now()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got100Continue: func() { early = true }})
 	r, err := a.send(traced, a.http1, s.method, s.path, cmp.Or(s.body, "{}"), http.Header{"Expect": {"100-continue"}})
 	if err != nil {
@@ -206,7 +208,19 @@ func (a *asker) withoutKey(ctx context.Context, s *seen) error {
 	if s.unauthenticated.status == 0 && !refused {
 		s.note("which is no refusal of somebody without a key: method and path may be others")
 	}
-	s.late = refused && !early
+	slow := time.Since(began) >= continueTimeout // and had the whole body
+	s.late = refused && !early && !slow
+	if wait := r.header.Get("Retry-After"); r.status == http.StatusTooManyRequests {
+		n, err := strconv.ParseUint(wait, 10, 31)
+		if err != nil {
+			s.note("429: rate limited, as an address without a good key; try again later")
+		} else {
+			s.note("429: rate limited, as an address without a good key; try again in %d s", n)
+		}
+	}
+	if slow && !early {
+		s.note("the answer came no sooner than the whole body: 100 Continue is not spoken")
+	}
 	s.note("100 Continue came to somebody without a key: %t", early)
 	return nil
 }
@@ -222,6 +236,9 @@ func (a *asker) withKey(ctx context.Context, s *seen, key string) error {
 		}
 		valid = r
 		s.note("the same with a key answered %d", r.status)
+		if r.status/100 == 2 {
+			s.pathSeen, s.credentialSeen = true, true
+		}
 		if r.status/100 == 2 {
 			s.succeeds = r.status
 		}
@@ -314,23 +331,32 @@ func (s *seen) learn(path string, data []byte) {
 		if !ok || json.Unmarshal(raw, &op) != nil || strings.ContainsAny(p, "{ \r\n") || !strings.HasPrefix(p, "/") {
 			continue
 		}
-		s.path = p
+		if s.path != "" && s.path != p {
+			continue // a flag says another
+		}
+		s.path, s.pathSeen = p, true
 		content := op.Body.Content["application/json"]
 		example := content.Example
 		if example == nil {
 			example = doc.Components.Schemas[strings.TrimPrefix(content.Schema.Ref, "#/components/schemas/")].Example
 		}
-		s.body = string(example)
+		if s.body == "" {
+			s.body = string(example)
+		}
 		s.note("%s names POST %s, with an example of its body: %t", path, p, example != nil)
 		break
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Security)) {
 		switch x := doc.Components.Security[name]; {
 		case x.Type == "http" && strings.EqualFold(x.Scheme, "bearer"):
-			s.credential = target.Credential{Header: "Authorization", Template: "Bearer {key}"}
+			if !s.credentialSeen {
+				s.credential, s.credentialSeen = target.Credential{Header: "Authorization", Template: "Bearer {key}"}, true
+			}
 			return
 		case x.Type == "apiKey" && x.In == "header" && x.Name != "":
-			s.credential = target.Credential{Header: x.Name, Template: "{key}"}
+			if !s.credentialSeen {
+				s.credential, s.credentialSeen = target.Credential{Header: x.Name, Template: "{key}"}, true
+			}
 			return
 		}
 	}

@@ -108,7 +108,7 @@ func TestInitOfAnother(t *testing.T) {
 
 	_, err := target.ReadFile(path)
 	require.ErrorContains(t, err, "t.yaml:")
-	require.ErrorContains(t, err, "operations.valid.body: got a list; accepted: text")
+	require.ErrorContains(t, err, "operations.valid.body: FILL-IN is to be filled in; accepted: text")
 	require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer(noText, "'{}'", "minute: "+fillIn, "minute: 60", "concurrency: "+fillIn, "concurrency: 3").Replace(text)), 0o600))
 	f, err := target.ReadFile(path)
 	require.NoError(t, err)
@@ -121,6 +121,36 @@ func TestInitOfAnother(t *testing.T) {
 	require.Equal(t, []string{"/openapi.json"}, f.OutsideQuotas)
 	require.False(t, f.Can.StalledUpload)
 	require.Equal(t, int64(7), f.Allowances["free"].Burst)
+}
+
+// What flags say is believed, what nobody saw is marked; a server that has never
+// heard of 100 Continue still gets its body.
+func TestInitByFlags(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		if r.URL.Path == "/api/price" {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(s.Close)
+	path := filepath.Join(t.TempDir(), "t.yaml")
+	code, _, errs := runInit(t, "--url", s.URL, "--path", "/api/price", "--method", "PUT", "--header", "X-Own", "--out", path)
+	require.Equal(t, exitHolds, code, errs)
+	text := textOf(t, path)
+	require.Contains(t, text, `path: "/api/price"`+"\n")
+	require.Contains(t, text, `method: "PUT"`)
+	require.Contains(t, text, `credential: { header: "X-Own", template: "{key}" }`+"\n")
+	require.Contains(t, text, "429: rate limited, as an address without a good key; try again in 7 s")
+	require.NotContains(t, text, assumed)
+	require.NotContains(t, text, "$schema")
+
+	code, out, errs := runInit(t, "--url", s.URL, "--overwrite", "--out", path)
+	require.Equal(t, exitHolds, code, errs)
+	require.Contains(t, textOf(t, path), `path: "/v1/invoice/calculate"`+assumed)
+	require.Equal(t, 2, strings.Count(textOf(t, path), assumed))
+	require.Contains(t, out, "9 places to fill in")
 }
 
 func TestInitRefuses(t *testing.T) {

@@ -17,7 +17,7 @@ func (s *Scenario) offered() []sentence {
 	return []sentence{
 		{when, `^they send (\d+) valid requests?$`, "one after the other, 1000 at most", nil, s.sendNumber},
 		{then, `^none of them was rejected$`, "neither for the rate nor for the cap", nil, s.noneRejected},
-		{then, `^each answer has the header (\S+)$`, "once or more often, whatever it says", nil, func(name string) error { return s.eachHas(name, func(string) bool { return true }, "present") }},
+		{then, `^each answer has the header (\S+)$`, "once or more often, whatever it says; one of the contract's by its own name or by the deployment's", nil, func(name string) error { return s.eachHas(name, func(string) bool { return true }, "present") }},
 		{then, `^each answer has the header (\S+) with the text (.+)$`, "one of its lines holds that text", nil, func(name, text string) error {
 			return s.eachHas(name, func(line string) bool { return strings.Contains(line, text) }, "with "+text)
 		}},
@@ -48,6 +48,7 @@ func (s *Scenario) noneRejected() error {
 }
 
 func (s *Scenario) eachHas(name string, right func(line string) bool, expected string) error {
+	name = s.called(name)
 	for _, e := range s.got {
 		if lines := e.Header.Values(name); !slices.ContainsFunc(lines, right) {
 			return s.broken(e, http.CanonicalHeaderKey(name), expected, orAbsent(s.short(strings.Join(lines, ", "))))
@@ -56,7 +57,13 @@ func (s *Scenario) eachHas(name string, right func(line string) bool, expected s
 	return s.verdict()
 }
 
+// called is what the deployment calls a header, if it is one of the contract's.
+func (s *Scenario) called(name string) string {
+	return s.Wording().Name(http.CanonicalHeaderKey(name))
+}
+
 func (s *Scenario) noneHas(name string) error {
+	name = s.called(name)
 	for _, e := range s.got {
 		if lines := e.Header.Values(name); len(lines) > 0 {
 			return s.broken(e, http.CanonicalHeaderKey(name), "absent", s.short(strings.Join(lines, ", ")))

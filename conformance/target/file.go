@@ -133,9 +133,28 @@ func ReadFile(path string) (File, error) {
 		err = f.makesSense(doc)
 	}
 	if err != nil {
-		return File{}, err
+		return File{}, unfilled(err)
 	}
 	return f, nil
+}
+
+// FillIn stands in a target file where somebody still has to say something: no key
+// takes it for a value.
+const FillIn = "FILL-IN"
+
+// unfilled is what is wrong with a file, or that its line was never filled in.
+func unfilled(err error) error {
+	e := (*strictyaml.Error)(nil)
+	if !errors.As(err, &e) || e.Line < 1 {
+		return err
+	}
+	data, reading := os.ReadFile(e.File)
+	if lines := strings.Split(string(data), "\n"); reading == nil && e.Line <= len(lines) && strings.Contains(lines[e.Line-1], FillIn) {
+		told := *e
+		told.Problem = FillIn + " is to be filled in"
+		return &told
+	}
+	return err
 }
 
 func (f *File) makesSense(doc *strictyaml.Document) error {
