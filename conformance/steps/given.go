@@ -9,12 +9,12 @@ import (
 
 func (s *Scenario) givens() []sentence {
 	return []sentence{
-		{given, `^a rested user on (the .+ plan|every other plan)$`, "a full bucket; by name (the basic plan), or smallest, second smallest, slowest, fastest or quickest", nil, s.aRestedUserOn},
+		{given, `^a rested user on (the .+ plan|every other plan)$`, "a full bucket; by name (the basic plan) or smallest, second smallest, slowest, fastest or quickest", nil, s.aRestedUserOn},
 		{given, `^a rested user on a plan with room$`, "a full bucket with tokens for two full caps and seven more", nil, func(ctx context.Context) error { return s.ready(s.aUserWithRoom(ctx)) }},
-		{given, `^a user on (the .+ plan|every other plan)$`, "tokens for a full cap and seven more; by name (the basic plan), or smallest, second smallest, slowest, fastest or quickest", nil, s.aUserOn},
+		{given, `^a user on (the .+ plan|every other plan)$`, "tokens for a cap and seven more; by name (the basic plan) or smallest, second smallest, slowest, fastest or quickest", nil, s.aUserOn},
 		{given, `^a user with tokens to spare$`, "a full bucket with tokens for a full cap and seven more", nil, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 1)) }},
 		{given, `^a user with two keys and tokens to spare$`, "a full bucket with tokens for a full cap and seven more", needs{contract.NeedKeys}, func(ctx context.Context) error { return s.ready(s.aUserToSpare(ctx, 2)) }},
-		{given, `^an emptied user on (the .+ plan|every other plan)$`, "a bucket that was just emptied; by name (the basic plan), or smallest, second smallest, slowest, fastest or quickest", nil, func(ctx context.Context, plan string) error { return s.ready(s.anEmptiedUser(ctx, plan, 1)) }},
+		{given, `^an emptied user on (the .+ plan|every other plan)$`, "a bucket that was just emptied; by name (the basic plan) or smallest, second smallest, slowest, fastest or quickest", nil, func(ctx context.Context, plan string) error { return s.ready(s.anEmptiedUser(ctx, plan, 1)) }},
 		{given, `^an emptied user with two keys$`, "a bucket that was just emptied, on the smallest plan", needs{contract.NeedKeys}, func(ctx context.Context) error { return s.ready(s.anEmptiedUser(ctx, "the smallest plan", 2)) }},
 		{given, `^a user with the whole cap in flight$`, "as many requests as the cap, each seen to be in flight", needs{contract.NeedHold}, func(ctx context.Context) error { return s.inFlight(ctx, 1, 0, s.anywhere()) }},
 		{given, `^a user with two keys and the whole cap in flight$`, "as many requests as the cap, each seen to be in flight", needs{contract.NeedHold, contract.NeedKeys}, func(ctx context.Context) error { return s.inFlight(ctx, 2, 0, s.anywhere()) }},
