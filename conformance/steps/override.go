@@ -63,7 +63,7 @@ func changed(d target.Dimension, old int64, how string) (int64, error) {
 	case how == "lowered":
 		return down, nil
 	case up > d.Most():
-		return 0, fmt.Errorf("%w: %s of %d cannot be raised", ErrSetup, d, old)
+		return 0, fmt.Errorf("%w: needs a plan whose %s is below %d", ErrRoom, d, old)
 	}
 	return up, nil
 }
