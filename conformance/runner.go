@@ -107,6 +107,7 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 	s.Register(sc)
 	var planned *Planned
 	var started time.Time
+	gone := int64(0)
 	cancel, end, measured := func() {}, func() {}, func() Cost { return Cost{} }
 	sc.Before(func(ctx context.Context, p *godog.Scenario) (context.Context, error) {
 		item, ok := r.planned[at(p)]
@@ -117,7 +118,7 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		if r.turns.begin(run, item.At) == nil {
 			end = r.turns.end
 		}
-		started = time.Now()
+		started, gone = time.Now(), r.target.Gone()
 		if r.measure != nil {
 			measured = r.measure(s)
 		}
@@ -153,10 +154,14 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		if key := s.Refused(); key != "" && err != nil && !errors.Is(err, steps.ErrBroken) {
 			err = fmt.Errorf("%w: %s is refused", err, key)
 		}
+		findings := s.Findings()
+		if r.target.Gone() != gone && len(findings) > 0 { // whoever answered may not have been the same
+			err, findings = fmt.Errorf("%w: nobody was listening for a while", steps.ErrInconclusive), nil
+		}
 		if run.Err() != nil && err != nil && !errors.Is(err, steps.ErrBroken) {
 			err = r.stop(run)
 		}
-		r.end(outcome{Planned: *planned, err: err, findings: s.Findings(), took: time.Since(started), waited: s.Waited(), cost: cost, reached: !errors.Is(err, errInterrupted)})
+		r.end(outcome{Planned: *planned, err: err, findings: findings, took: time.Since(started), waited: s.Waited(), cost: cost, reached: !errors.Is(err, errInterrupted)})
 		return ctx, nil
 	})
 }

@@ -63,6 +63,7 @@ type Answer struct {
 	MediaType  string // lower case, without parameters; empty: absent or malformed
 	NoStore    bool   // Cache-Control forbids storing (ERR-4)
 	Body       ErrorBody
+	Bodiless   bool // an answer to HEAD, which has no body to say anything
 }
 
 // SaidStatus is the status as it came.

@@ -57,6 +57,9 @@ func (t *Attempts) held(l levels) string {
 // Lose takes in an attempt that got no answer.
 func (t *Attempts) Lose(s Span) { t.pool.Lose(s) }
 
+// Forget says that nothing is known of the pool at an instant.
+func (t *Attempts) Forget(instant int64) { t.pool.Forget(instant) }
+
 // ReadyAt is the instant from which so many attempts, or the whole burst if that
 // is less, are certainly let through.
 func (t *Attempts) ReadyAt(n int64) int64 { return t.pool.ReadyAt(n) }

@@ -178,6 +178,15 @@ func (b *Bucket) Lose(s Span) {
 	b.vague, b.crowd = vague, true
 }
 
+// Forget says that nothing is known of the bucket at an instant, whatever was known
+// before: its limiter may have begun anew.
+func (b *Bucket) Forget(instant int64) {
+	vague := b.vague || b.is != b.was
+	b.settle(Span{instant, instant}, kept{0, b.is.full()})
+	b.forget(b.is.Burst)
+	b.past.fullRun, b.vague = false, vague
+}
+
 // forget drops what requests of unknown outcome make worthless: so many may have
 // spent a token.
 func (b *Bucket) forget(spent int64) {

@@ -160,12 +160,32 @@ func classify(a contract.Answer, before levels, sure int64, al Allowance, crowd 
 		return concurrency, nil
 	case a.Status != http.StatusTooManyRequests:
 		return spent, nil
+	case a.Bodiless:
+		return silent(a, before, sure, crowd), nil
 	case before.hi < Token || !crowd:
 		return rate, []Finding{wrongCode("ERR-3", contract.CodeRateLimited, a, before, al)}
 	case sure >= Token:
 		return concurrency, []Finding{wrongCode("CONC-1", contract.CodeConcurrencyLimited, a, before, al)}
 	}
 	return unclear, []Finding{wrongCode("ERR-3", contract.CodeRateLimited+" or "+contract.CodeConcurrencyLimited, a, before, al)}
+}
+
+// silent says which limit a 429 without a body met, as far as its headers show:
+// only a bucket makes anybody wait longer than a second, and only a cap leaves
+// tokens.
+func silent(a contract.Answer, before levels, sure int64, crowd bool) kind {
+	left := a.Remaining
+	switch {
+	case left.State == contract.Good && left.Value > 0:
+		return concurrency
+	case before.hi < Token, a.RetryAfter.State == contract.Good && a.RetryAfter.Value > 1:
+		return rate
+	case crowd && sure >= Token:
+		return concurrency
+	case !crowd && left.State == contract.Good:
+		return rate
+	}
+	return unclear
 }
 
 // disguised reports whether an answer calls itself a rate rejection, though a

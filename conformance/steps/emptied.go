@@ -91,7 +91,7 @@ func (s *Scenario) tooFast(u *subject, e exchange) error {
 
 // known says how exactly the level of u's bucket is known.
 func known(u *subject) string {
-	return fmt.Sprintf("the bucket's level is known to %.1f tokens", float64(u.Bucket.Width())/float64(oracle.Token))
+	return fmt.Sprintf("the bucket's level is known only to within %.1f tokens", float64(u.Bucket.Width())/float64(oracle.Token))
 }
 
 // took is how long the answer may have taken, by the target's time.

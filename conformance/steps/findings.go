@@ -24,6 +24,10 @@ type found struct {
 
 // note adds what the oracle or a check found in an exchange.
 func (s *Scenario) note(e exchange, findings []oracle.Finding) {
+	curl := e.Curl
+	if e.who != nil && curl != "" && (e.Key > 0 || strings.HasPrefix(s.clause.ID, "POOL-") && e.who.Keys() > 1) {
+		curl += fmt.Sprintf(" # (key %d of %s)", e.Key+1, e.who.ID)
+	}
 	for _, f := range findings {
 		if e.madeUp && e.Status == s.ExpectValid() {
 			f.Got += ": a made-up key was accepted"
@@ -36,7 +40,7 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 				Finding: record.Finding{
 					Clause: clause, Step: s.step, Field: f.Field,
 					Expected: s.Excerpt(f.Expected, mostSaid), Ground: ground(f, e.who), Got: s.Excerpt(f.Got, mostSaid), Consequence: f.Consequence,
-					Exchange: e.Curl, Answer: s.answerText(e.Exchange),
+					Exchange: curl, Answer: s.answerText(e.Exchange),
 				},
 				who:    e.who,
 				bucket: ofBucket(f.Clause),

@@ -129,6 +129,7 @@ func (s *Scenario) abandon(ctx context.Context, at target.Place, leave func(*tar
 	}
 	last := len(u.held) - 1
 	leave(u.held[last])
+	u.left = true
 	u.held = u.held[:last]
 	return nil
 }
@@ -147,7 +148,7 @@ func (s *Scenario) resetTwo(ctx context.Context) error {
 			}
 			s.note(e, e.Findings)
 			if e.Status == 0 {
-				u.served = true
+				u.served, u.left = true, true
 				break
 			}
 			if !capRejected(e) {

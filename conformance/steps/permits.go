@@ -198,6 +198,7 @@ func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string
 		return err
 	}
 	if capRejected(e) {
+		u.left = false // what was abandoned is back
 		return s.release(ctx, u)
 	}
 	return s.aboveTheCap(ctx, large, e, a.Concurrency)
@@ -212,8 +213,8 @@ func (s *Scenario) aboveTheCap(ctx context.Context, clause string, e exchange, l
 	if err := s.stood(ctx, e); err != nil {
 		return err
 	}
-	return s.brokenFor(clause, e, "errorCode", "CONCURRENCY_LIMIT_EXCEEDED",
-		fmt.Sprintf("%d %s with %d in flight", e.Status, e.Answer.Body.ErrorCode.Value, limit))
+	return s.brokenFor(clause, e, "status", "429 CONCURRENCY_LIMIT_EXCEEDED",
+		fmt.Sprintf("%s with %d in flight", statusAndCode(e), limit))
 }
 
 // stood makes sure that what e's user holds was in flight all the time, once

@@ -86,6 +86,7 @@ type subject struct {
 	served  bool  // a request of theirs got past bucket and cap
 	charged int64 // operations at most, of requests that were answered
 	budget  int64 // tokens that the scenario may need; 0: it counts none
+	left    bool  // a request of theirs was abandoned, and whether its permit is back was not seen
 	emptied bool  // and is to stay so until the scenario lets time go by or changes something
 	late    bool  // what was to come back did not, before the scenario began
 	rested  bool  // not asked yet, and as full as the scenario wants if tokens come back as they should
@@ -112,6 +113,10 @@ func (s *Scenario) Close(ctx context.Context) error {
 		if u == nil {
 			continue
 		}
+		s.finish(ctx, u)
+		if u.left {
+			s.Retire(u.User)
+		}
 		if err := s.Return(ctx, u.User); err != nil {
 			errs = append(errs, fmt.Errorf("return user %s: %w", u.ID, err))
 		}
@@ -123,6 +128,17 @@ func (s *Scenario) Close(ctx context.Context) error {
 		errs = append(errs, own.Close())
 	}
 	return errors.Join(append(errs, s.suite.door.leave(ctx, s))...)
+}
+
+// finish lets what is in flight go on, so that nobody leaves a request: whoever is
+// lent the user next must not have to answer for a permit that does not come back.
+func (s *Scenario) finish(ctx context.Context, u *subject) {
+	for _, h := range u.held {
+		if !h.Over() && h.Finish(ctx).Err != nil {
+			u.left = true
+		}
+	}
+	u.held = nil
 }
 
 // Lent is how many users the scenario has, by plan, and how many tokens have to

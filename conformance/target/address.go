@@ -33,6 +33,7 @@ type Address struct {
 	from  netip.Addr  // to send from; the zero Addr: any
 	lines http.Header // that name it, where it is sent for by a proxy
 	mu    sync.Mutex  // one attempt at a time
+	gone  int64       // when the target was gone: see [Target.sinceGone]
 }
 
 // addresses hands out client addresses.
@@ -220,6 +221,9 @@ func (t *Target) Attempt(ctx context.Context, r Request) Exchange {
 	from.mu.Lock()
 	defer from.mu.Unlock()
 	f := t.exchange(ctx, nil, r)
+	if f.sent {
+		t.sinceGone(&from.gone, func(int64) { from.Attempts.Forget(f.exchange.Span.From) })
+	}
 	switch e := &f.exchange; {
 	case e.Err == nil && len(r.Authorization) > 1 && e.RefusedByParser() && e.Answer.RequestID.State == contract.Absent:
 		e.Unread = true
@@ -240,7 +244,7 @@ func (t *Target) AttemptsIn(a *Address, attempts int64) time.Duration {
 }
 
 func (t *Target) rested(a, from netip.Addr, lines http.Header) *Address {
-	return &Address{Addr: a, Attempts: oracle.NewRestedAttempts(t.addresses.policy.allowance()), from: from, lines: lines}
+	return &Address{Addr: a, Attempts: oracle.NewRestedAttempts(t.addresses.policy.allowance()), from: from, lines: lines, gone: t.gone.Load()}
 }
 
 // localAddr is what a dialer takes.

@@ -23,6 +23,7 @@ type User struct {
 	keys    []Secret
 	from    []string // where keys are, as far as that has a name
 	leased  bool
+	gone    int64       // when the target was gone: see [Target.sinceGone]
 	fresh   bool        // made for this lease
 	several atomic.Bool // more than one of its keys was used in this lease
 	flights flights
@@ -86,7 +87,7 @@ func (t *Target) create(ctx context.Context, plan string, keys int, a oracle.All
 	if made.ID == "" || len(made.Keys) < keys {
 		return nil, fmt.Errorf("control: asked for a user with %d keys, got user %q with %d", keys, made.ID, len(made.Keys))
 	}
-	u := &User{ID: made.ID, Plan: plan, Bucket: oracle.NewFull(a), leased: true, fresh: true}
+	u := &User{ID: made.ID, Plan: plan, Bucket: oracle.NewFull(a), leased: true, fresh: true, gone: t.gone.Load()}
 	for _, k := range made.Keys {
 		u.addKey(t, NewSecret(k))
 	}
@@ -134,7 +135,7 @@ func (t *Target) borrow(plan string, keys int) *User {
 // its users is full, and nobody will be lent a user a second time.
 func (t *Target) nobodyHasAsked() {
 	for _, u := range t.users {
-		u.Bucket, u.fresh = oracle.NewFull(u.Bucket.Allowance()), true
+		u.Bucket, u.fresh, u.gone = oracle.NewFull(u.Bucket.Allowance()), true, t.gone.Load()
 	}
 }
 
@@ -159,6 +160,13 @@ func (t *Target) Return(ctx context.Context, u *User) error {
 		u.leased = false
 	}
 	return err
+}
+
+// Retire keeps a user from being lent out again.
+func (t *Target) Retire(u *User) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u.changes.spoiled = true
 }
 
 // Rest makes the user's bucket certainly full: see [Target.Ready].

@@ -88,7 +88,7 @@ func (t *Target) seeSpent(ctx context.Context, u *User, all []*Held) (probes []o
 			return probes
 		}
 		if n := u.Bucket.LevelWidth(e.Span); n > oracle.Token {
-			problem = fmt.Errorf("the bucket's level is known to %.1f tokens, too little to see who is in flight", float64(n)/float64(oracle.Token))
+			problem = fmt.Errorf("the bucket's level is known only to within %.1f tokens, too little to see who is in flight", float64(n)/float64(oracle.Token))
 		}
 	}
 	for _, h := range all {

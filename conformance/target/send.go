@@ -34,6 +34,7 @@ type Request struct {
 type Exchange struct {
 	Method   string
 	Path     string
+	Key      int         // which of the user's keys, from 0
 	Curl     string      // a command that repeats the request, its key masked
 	Span     oracle.Span // where on the target's timeline the decision fell
 	Status   int         // 0: no answer
@@ -165,7 +166,7 @@ type flight struct {
 func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool, in Protocol) *flight {
 	r = r.named()
 	base := t.bases[int(t.next.Add(1)-1)%len(t.bases)]
-	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path}}
+	f := &flight{t: t, exchange: Exchange{Method: r.Method, Path: r.Path, Key: r.Key}}
 	if u != nil {
 		t.CatchUp(u)
 		if r.Key > 0 {
@@ -192,6 +193,12 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool, i
 	}
 	if err == nil {
 		f.conn, err = dial(ctx, base, t.trust, r.source(), t.patience, in)
+		t.missed(err)
+	}
+	if err == nil && u != nil {
+		u.changing.Lock()
+		t.sinceGone(&u.gone, u.Bucket.Forget)
+		u.changing.Unlock()
 	}
 	if err != nil {
 		f.settle()
@@ -236,6 +243,7 @@ func (f *flight) take(a answer, err error) {
 	e.Status, e.Header, e.Body = a.status, a.header, a.body
 	if a.status != 0 {
 		e.Answer = f.t.wording.Parse(a.status, a.header, a.body)
+		e.Answer.Bodiless = e.Method == http.MethodHead
 		e.Answer.Reset = e.Answer.Reset.Earlier(time.Duration(e.Span.To-e.Span.From) * time.Microsecond)
 	}
 	if err != nil {

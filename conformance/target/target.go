@@ -95,6 +95,7 @@ type Target struct {
 	budget   *budget
 	run      string        // random, in each request's User-Agent
 	sent     atomic.Int64  // requests
+	gone     atomic.Int64  // requests that found nobody listening
 	far      time.Duration // how long the first question took, at the base URL that is farthest
 	agent    string
 	patience patience
