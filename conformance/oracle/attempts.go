@@ -42,7 +42,7 @@ func (t *Attempts) Judge(a contract.Answer, s Span) []Finding {
 	case before.short().empty():
 		t.pool.settle(s, kept{0, Token - 1})
 		return []Finding{{Clause: "ANON-1", Field: "status", Expected: "no rejection", Ground: t.held(before),
-			Got: statusAndCode(a), Consequence: "an address gets fewer attempts than it may have"}}
+			Got: statusAndCode(a), Consequence: "an address gets fewer attempts than it may have", Short: true}}
 	default:
 		t.pool.settle(s, left.short())
 	}

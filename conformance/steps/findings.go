@@ -52,10 +52,16 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 }
 
 // ground is what a finding rests on. Where it is the level of a bucket that was
-// used before, it also says whose: the mistake may be as old as that.
+// used before, it also says whose: the mistake may be as old as that. What is missing
+// somebody else may have taken, who is no user of this run's own.
 func ground(f oracle.Finding, u *subject) string {
-	if f.Ground == "" || u == nil || !u.Used() || !ofBucket(f.Clause) {
+	switch {
+	case u == nil && f.Clause == "ANON-1" && f.Short:
+		return f.Ground + "; or somebody else has tried keys from this address"
+	case f.Ground == "" || u == nil || !u.Used() || !ofBucket(f.Clause):
 		return f.Ground
+	case f.Short:
+		return f.Ground + "; user " + u.ID + " may have been used before, or somebody else used it"
 	}
 	return f.Ground + "; user " + u.ID + " may have been used before"
 }

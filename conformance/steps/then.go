@@ -235,24 +235,6 @@ func (s *Scenario) isCapRejection(ctx context.Context, e exchange) error {
 	return s.broken(e, "status", "429 CONCURRENCY_LIMIT_EXCEEDED", statusAndCode(e))
 }
 
-// capIsLarger asks, where the rule is about what else counts for a full cap, whether
-// it was full at all: with what is in flight still there an ordinary request has to
-// be rejected. If it is not, that is the cap's own clause.
-func (s *Scenario) capIsLarger(ctx context.Context) error {
-	u := s.user()
-	if !slices.Contains([]string{"POOL-2", "CONC-4"}, s.clause.ID) || len(u.held) == 0 {
-		return nil
-	}
-	if err := s.afford(ctx, u); err != nil {
-		return err
-	}
-	e, err := s.send(ctx, u, s.passing())
-	if err != nil || capRejected(e) {
-		return err
-	}
-	return s.aboveTheCap(ctx, "CONC-1", e, int64(len(u.held)))
-}
-
 // eachIsCapRejection is for rejections that may free a place: where not even the
 // first came, counting those that saw the cap full, it is the cap that is not kept.
 func (s *Scenario) eachIsCapRejection(ctx context.Context) error {
