@@ -86,10 +86,7 @@ func (f initFlags) init(ctx context.Context, w world) error {
 	}
 	example := ""
 	if f.body != "" {
-		data, err := os.ReadFile(f.body)
-		if err == nil && len(data) > mostBody {
-			err = fmt.Errorf("%s: too large; accepted: at most 1 MiB", f.body)
-		}
+		data, err := readFile(f.body, mostBody)
 		if err != nil {
 			return fmt.Errorf("--body: %w", err)
 		}

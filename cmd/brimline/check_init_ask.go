@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -77,7 +76,7 @@ type asker struct {
 func newAsker(base *url.URL, caFile string) (*asker, error) {
 	a := &asker{base: base}
 	if caFile != "" {
-		data, err := os.ReadFile(caFile)
+		data, err := readFile(caFile, mostBody)
 		if err != nil {
 			return nil, fmt.Errorf("--ca-file: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/invoicespec/brimline/internal/files"
 	"github.com/invoicespec/brimline/reference/account"
 )
 
@@ -30,7 +31,7 @@ func writeSecret(path, text string) error {
 // readSecret reads a file that nobody but its owner can read: one secret and
 // perhaps a newline.
 func readSecret(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +55,20 @@ func readSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: empty; accepted: one secret", path)
 	}
 	return secret, nil
+}
+
+// readFile reads a file of a bounded size.
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s: too large; accepted: at most %d bytes", path, most)
+	}
+	return data, err
 }
 
 // readKeySecret reads what API keys in a database are digested with.

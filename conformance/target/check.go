@@ -38,7 +38,7 @@ func (f File) check() *problem {
 	case !isToken(c.Header):
 		return &problem{"credential.header", fmt.Sprintf("%q is no header name", c.Header), "a name such as Authorization"}
 	case strings.Count(c.Template, "{key}") != 1 || !isText(c.Template):
-		return &problem{"credential.template", fmt.Sprintf("%q does not hold {key} once", c.Template), `a text such as "Bearer {key}"`}
+		return &problem{"credential.template", fmt.Sprintf("%q does not hold {key} once", maskWords(c.Template)), `a text such as "Bearer {key}"`}
 	}
 	if p := f.checkWording(); p != nil {
 		return p
@@ -141,7 +141,7 @@ func checkURL(key, text string) *problem {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
 		u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return &problem{key, fmt.Sprintf("%q is no base URL", text), "http or https, host and port, such as https://staging.example"}
+		return &problem{key, fmt.Sprintf("%q is no base URL", maskUser(text)), "http or https, host and port, such as https://staging.example"}
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -149,6 +149,15 @@ func checkURL(key, text string) *problem {
 		}
 	}
 	return nil
+}
+
+// maskUser is a URL for people, without what stands before its host.
+func maskUser(text string) string {
+	scheme, rest, found := strings.Cut(text, "://")
+	if at := strings.LastIndexByte(rest, '@'); found && at >= 0 {
+		return scheme + "://…" + rest[at:]
+	}
+	return text
 }
 
 // checkOperation checks an operation that has to end with a status of a class.

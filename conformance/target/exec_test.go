@@ -47,7 +47,7 @@ func TestReadFileRefusesCommands(t *testing.T) {
 
 		"no connection string":  {"  sql: { operations: select $1 }\n", "+0: can.sql: dsn-variable and dsn-file are both given, or neither is; accepted: one of the two"},
 		"two of them":           {"  sql: { dsn-variable: A, dsn-file: b, operations: select $1 }\n", "+0: can.sql: dsn-variable and dsn-file are both given, or neither is; accepted: one of the two"},
-		"itself in the file":    {"  sql: { dsn-variable: \"postgres://a:b@c/d\", operations: select $1 }\n", "+0: can.sql.dsn-variable: \"postgres://a:b@c/d\" is no variable; accepted: letters, digits and _"},
+		"itself in the file":    {"  sql: { dsn-variable: \"postgres://a:b@c/d\", operations: select $1 }\n", "+0: can.sql.dsn-variable: \"…\" is no variable; accepted: letters, digits and _"},
 		"no question":           {"  sql: { dsn-variable: A }\n", "+0: can.sql: asks for nothing; accepted: request and user, operations or all of them"},
 		"of requests alone":     {"  sql:\n    dsn-variable: A\n    request: { entries: a $1, engine-calls: b $1, charges: c $1 }\n", "+1: can.sql: only one of request and user is given; accepted: both, or neither"},
 		"a query about nobody":  {"  sql: { dsn-variable: A, operations: select 1 }\n", "+0: can.sql.operations: does not ask about $1; accepted: a query with $1 for the id"},

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/invoicespec/brimline/internal/files"
 )
 
 // Bounds of the files that a target file names.
@@ -104,7 +105,7 @@ func readToken(path string) (Secret, error) {
 
 // readSecret reads a file that nobody but its owner may read.
 func readSecret(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
@@ -146,7 +147,7 @@ func (f File) body(o Operation) ([]byte, error) {
 		return []byte(o.Body), nil
 	}
 	path := f.in(o.BodyFile)
-	r, err := os.Open(path)
+	r, err := files.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}

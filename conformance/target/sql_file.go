@@ -58,7 +58,7 @@ func (f File) checkSQL(s SQL) *problem {
 	case (s.DSNVariable == "") == (s.DSNFile == ""):
 		return &problem{key, "dsn-variable and dsn-file are both given, or neither is", "one of the two"}
 	case s.DSNVariable != "" && !isVariable(s.DSNVariable):
-		return &problem{key + ".dsn-variable", fmt.Sprintf("%q is no variable", s.DSNVariable), "letters, digits and _"}
+		return &problem{key + ".dsn-variable", fmt.Sprintf("%q is no variable", maskName(s.DSNVariable)), "letters, digits and _"}
 	case s.Timeout < 0 || s.Timeout > mostStatementTime:
 		return &problem{key + ".timeout", s.Timeout.String(), "a duration up to " + mostStatementTime.String()}
 	case (s.Request == nil) != (s.User == nil):

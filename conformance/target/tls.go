@@ -5,9 +5,10 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/invoicespec/brimline/internal/files"
 )
 
 // maxCAFile is the largest file of certificates that is read.
@@ -105,7 +106,7 @@ func (f File) clientCertificate() (tls.Certificate, error) {
 
 // readPublic reads a file that anybody may read.
 func readPublic(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // UserOf is a user of a target file, whose keys are somewhere else.
@@ -114,7 +117,11 @@ func (f File) usersKeys(lookup func(string) (string, bool)) ([]Key, error) {
 // key is one key, from where it is.
 func (f File) key(k KeySource, lookup func(string) (string, bool)) (Secret, error) {
 	if k.File != "" {
-		return readToken(f.in(k.File))
+		secret, err := readToken(f.in(k.File))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) { // it may be a key that somebody took for a path
+			err = fmt.Errorf("%s: no such file; accepted: the path of a file that holds the key alone", maskWords(filepath.Base(k.File)))
+		}
+		return secret, err
 	}
 	text, set := lookup(k.Env)
 	const accepted = "a key of up to 4096 characters without spaces, in that variable of the environment"

@@ -66,6 +66,9 @@ type Document struct {
 
 // Read reads the document in a file into the struct that v points to.
 func Read(path string, v any) (*Document, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, &Error{File: path, Problem: "a folder, a pipe or a device", Accepted: "a file"}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)

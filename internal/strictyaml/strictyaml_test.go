@@ -207,7 +207,7 @@ func TestRead(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 
 	_, err = strictyaml.Read(dir, &v)
-	require.EqualError(t, err, dir+": is a directory")
+	require.EqualError(t, err, dir+": a folder, a pipe or a device; accepted: a file")
 
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("#", strictyaml.MaxSize+1)), 0o600))
 	_, err = strictyaml.Read(path, &v)

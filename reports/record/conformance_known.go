@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/invoicespec/brimline/internal/files"
 )
 
 // KnownFailing is a clause of which it is known that a deployment does not keep
@@ -26,7 +27,7 @@ const maxKnownReason = 300
 
 // ReadKnownFailing reads a list from a file; see [ParseKnownFailing].
 func ReadKnownFailing(path string, exists func(id string) bool) ([]KnownFailing, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func ParseKnownFailing(name string, data []byte, exists func(id string) bool) ([
 	list := []KnownFailing{}
 	seen := map[string]int{}
 	n := 0
-	for text := range strings.Lines(string(data)) {
+	for text := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		n++
 		k, err := parseKnown(strings.TrimRight(text, "\r\n"), exists)
 		switch before := seen[k.Clause]; {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/invoicespec/brimline/internal/files"
 )
 
 // MaxConformanceSize bounds the text of a result, in bytes.
@@ -16,7 +17,7 @@ const MaxConformanceSize = 64 << 20
 
 // ReadConformance reads a result from a file; see [ParseConformance].
 func ReadConformance(path string) (Conformance, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return Conformance{}, err
 	}

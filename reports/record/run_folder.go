@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/invoicespec/brimline/internal/files"
 )
 
 // RunFile is the name of a run's file in its folder.
@@ -60,7 +62,7 @@ func WriteRun(dir string, r Run) error {
 // never read in part.
 func ReadRun(dir string) (Run, error) {
 	path := filepath.Join(dir, RunFile)
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return Run{}, err
 	}
