@@ -258,10 +258,8 @@ func (s *Scenario) eachIsCapRejection(ctx context.Context) error {
 func (s *Scenario) isNoRejection() error {
 	s.claim(s.user())
 	e := s.answer()
-	if s.other != nil { // then it is about the other's cap
-		if err := s.byRight(e); err != nil {
-			return err
-		}
+	if err := s.byRight(e); err != nil && s.other != nil { // it is about the other's cap
+		return err
 	}
 	switch {
 	case untouched(e):
