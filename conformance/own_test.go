@@ -86,6 +86,8 @@ func TestOwnFeaturesAreRefused(t *testing.T) {
 		"no features":          {map[string]string{"clauses.yaml": ownClauses}, "team: no features; accepted: .feature files and clauses.yaml"},
 		"no clauses":           {map[string]string{"one.feature": ownFeature}, "clauses.yaml: no such file or directory"},
 		"an unknown sentence":  {feature("they send a valid request", "they sent a valid request"), `one.feature:6: no sentence "When they sent a valid request"; the nearest: "When `},
+		"too many requests":    {feature("they send a valid request", "they send 99999999999999999999 valid requests"), `one.feature:6: "they send 99999999999999999999 valid requests": 99999999999999999999 is too large; accepted: a number up to 1000`},
+		"no requests":          {feature("they send a valid request", "they send 0 valid requests"), `one.feature:6: no sentence "When they send 0 valid requests"`},
 		"a wrong keyword":      {feature("When they send", "Then they send"), `one.feature:6: no sentence "Then they send a valid request"`},
 		"a table in vain":      {feature("a valid request\n", "a valid request\n      | x |\n"), "one.feature:6: \"they send a valid request\": no table may follow"},
 		"a text in vain":       {feature("a valid request\n", "a valid request\n      \"\"\"\n      x\n      \"\"\"\n"), "one.feature:6: \"they send a valid request\": no text may follow"},

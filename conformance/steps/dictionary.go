@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cucumber/godog"
@@ -81,11 +82,26 @@ func (d Dictionary) Understand(keyword, text string, table bool) ([]contract.Nee
 		}
 		all := slices.Clone(s.Needs)
 		for _, word := range filled[1:] {
+			if err := inRange(word); err != nil {
+				return nil, fmt.Errorf("%q: %w", text, err)
+			}
 			all = append(all, singular(word).needs()...)
 		}
 		return all, nil
 	}
 	return nil, &UnknownError{Keyword: keyword, Text: text, Nearest: d.nearest(keyword, text)}
+}
+
+// inRange is for a word that stands where a sentence has a number, and says
+// nothing of others.
+func inRange(word string) error {
+	if strings.Trim(word, "0123456789") != "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(word); word != "" && (err != nil || n > mostAtOnce) {
+		return fmt.Errorf("%.30s is too large; accepted: a number up to %d", word, mostAtOnce)
+	}
+	return nil
 }
 
 // nearest lists the sentences that share most words with a text. Another keyword

@@ -15,7 +15,7 @@ var group = regexp.MustCompile(`\((\?:)?([^()]*)\)(\?)?`)
 func readable(pattern string) (text string, fill [][]string) {
 	plain := func(s string) string {
 		s = regexp.MustCompile(`(\w)\?`).ReplaceAllString(s, "[$1]")
-		return strings.NewReplacer(`.+`, "…", `\d+`, "a number", `\S+`, "a word").Replace(s)
+		return strings.NewReplacer(`.+`, "…", `[1-9]\d*`, "a number", `\d+`, "a number", `\S+`, "a word").Replace(s)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
 	for {
