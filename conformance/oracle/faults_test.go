@@ -135,6 +135,33 @@ func TestEachFaultIsBlamedOnItsClause(t *testing.T) {
 	}
 }
 
+// What a finding says of RateLimit-Remaining stands on the answer it is shown
+// with, or is said to stand on one before, also where a second look was needed.
+func TestAFindingQuotesItsAnswer(t *testing.T) {
+	looks := 0
+	for fault := range faults {
+		for _, width := range []int64{0, second / 10} {
+			b := oracle.NewFull(pro)
+			s := &server{Allowance: pro, fault: fault}
+			now := int64(5 * second)
+			for _, st := range everything(pro) {
+				for range max(1, st.times) {
+					now += st.wait + width
+					a := s.answer(now, st.ask)
+					for _, f := range b.Judge(a, oracle.Span{From: now - width/2, To: now + width/2}) {
+						if f.Field != contract.HeaderRemaining || a.Remaining.State != contract.Good || strings.HasSuffix(f.Got, " on an answer before") {
+							continue
+						}
+						looks++
+						require.Equal(t, a.Remaining.String(), f.Got, "%s: %+v", fault, f)
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, looks, 50)
+}
+
 func TestChangeFaultsAreBlamedOnTheChange(t *testing.T) {
 	for _, fault := range []string{"plan-change-full", "plan-change-absolute", "plan-change-deficit", "plan-change-empty", "plan-change-ignored"} {
 		t.Run(fault, func(t *testing.T) {

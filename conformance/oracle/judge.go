@@ -68,6 +68,7 @@ func (b *Bucket) reconsider(sc scene, s Span, v view) view {
 	old := *b.doubt
 	sc.before, sc.kept = b.from(old.kept, s)
 	other := sc.view()
+	found := slices.DeleteFunc(slices.Clone(other.findings), func(f Finding) bool { return f.Clause != old.finding.Clause || f.Field != old.finding.Field })
 	if len(other.findings) > 0 {
 		sc.answer.Remaining.Value = max(0, sc.answer.Remaining.Value-old.offset)
 		other = sc.view()
@@ -77,7 +78,11 @@ func (b *Bucket) reconsider(sc scene, s Span, v view) view {
 	case len(v.findings) == 0: // both are possible
 		v.doubt = &doubt{kept: other.kept, offset: old.offset, finding: old.finding}
 	default:
-		v = view{kept: other.kept, findings: []Finding{old.finding}, liar: old.finding.Field}
+		if len(found) == 0 { // this answer is right
+			old.finding.Got += " on an answer before"
+			found = []Finding{old.finding}
+		}
+		v = view{kept: other.kept, findings: found, liar: old.finding.Field}
 	}
 	return v
 }
