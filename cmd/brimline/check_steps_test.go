@@ -17,7 +17,7 @@ func TestCheckListsItsSentences(t *testing.T) {
 		"  When  their <rate|burst|cap> is <set|raised|lowered> by an override\n",
 		"  Given a user with the whole cap in flight\n        as many requests as the cap, each seen to be in flight  [needs hold]\n",
 		"        a table of names and numbers follows\n",
-		"  hold         a request that stays in flight until it is let go\n",
+		"  hold         a request that stays in flight until it is let go, or for a known time\n",
 	} {
 		require.Contains(t, stdout, line)
 	}
