@@ -145,7 +145,7 @@ func heldSlowly() []string {
 // that are to see them in flight; empty: not at all, since a rejection's reservation
 // is given back at once.
 func elsewhere() map[string]string {
-	return map[string]string{"concurrency-before-token": "CONC-3", "leak-on-success": "CONC-6", "permit-after-capacity": ""}
+	return map[string]string{"concurrency-before-token": "CONC-3", "conc-wrong-code": "RATE-1", "leak-on-success": "CONC-6", "permit-after-capacity": ""}
 }
 
 // What the kill table says is so with nothing but a slow operation to hold requests:

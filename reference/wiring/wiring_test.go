@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/apilog"
 	"github.com/invoicespec/brimline/reference/clock"
 	"github.com/invoicespec/brimline/reference/httpapi"
@@ -35,6 +36,7 @@ func parts(plans map[string]policy.Plan) *wiring.Parts {
 func TestNothingIsMissing(t *testing.T) {
 	p := parts(nil)
 	p.Operator, p.Restart = memory.New(nil, clock.NewReal()), func(context.Context) error { return nil }
+	p.Logged = func(context.Context, string) ([]contract.LogEntry, error) { return nil, nil }
 	for _, v := range []reflect.Value{reflect.ValueOf(*p), reflect.ValueOf(p.Ports), reflect.ValueOf(p.Bounds)} {
 		for i := range v.NumField() {
 			require.False(t, v.Field(i).IsZero(), "%s.%s", v.Type(), v.Type().Field(i).Name)
