@@ -20,6 +20,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/features"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render"
 )
 
 const checkHelp = `Check runs the conformance suite against a deployment that a target file
@@ -268,7 +269,7 @@ func isTerminal(w io.Writer) bool {
 func (c *counter) show(e conformance.Event) {
 	switch {
 	case c.terminal:
-		fmt.Fprintf(c.w, "\r\x1b[K%d of %d %s  %s", e.Done, e.Of, c.noun, e.Name)
+		fmt.Fprintf(c.w, "\r\x1b[K%d of %d %s  %s", e.Done, e.Of, c.noun, render.Visible(e.Name))
 	case time.Since(c.said) >= quiet:
 		c.said = time.Now()
 		fmt.Fprintf(c.w, "%d of %d %s%s\n", e.Done, e.Of, c.noun, c.waits.fold())

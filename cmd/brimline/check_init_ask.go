@@ -113,12 +113,27 @@ func (a *asker) send(ctx context.Context, over *http.Transport, method, path, bo
 	}
 	resp, err := over.RoundTrip(req)
 	if err != nil {
-		return reply{}, fmt.Errorf("%s does not answer: %w", a.base, plain(err))
+		return reply{}, fmt.Errorf("%s does not answer: %w", a.base, without(header, plain(err)))
 	}
 	defer resp.Body.Close()
 	r := reply{status: resp.StatusCode, header: resp.Header}
 	r.body, err = io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
-	return r, plain(err)
+	return r, without(header, plain(err))
+}
+
+// without is an error that does not say what was sent: a server may say back a key
+// in a head that cannot be read, which is what the error quotes.
+func without(sent http.Header, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, lines := range sent {
+		for _, word := range strings.Fields(strings.Join(lines, " ")) {
+			text = strings.ReplaceAll(text, word, "…")
+		}
+	}
+	return errors.New(text)
 }
 
 // plain is an error in one line.

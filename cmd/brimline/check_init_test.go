@@ -153,6 +153,28 @@ func TestInitByFlags(t *testing.T) {
 	require.Contains(t, out, "9 places to fill in")
 }
 
+// A head that cannot be read is quoted by the error; the key in it is not.
+func TestInitDoesNotQuoteAKey(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said := r.Header.Get("Authorization")
+		if said == "" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: "+said+"\r\n\r\n")
+			_ = c.Close()
+		}
+	}))
+	t.Cleanup(s.Close)
+	path := filepath.Join(t.TempDir(), "t.yaml")
+	_, out, errs := runInit(t, "--url", s.URL, "--key-env", "ADA_KEY", "--out", path)
+	left, _ := os.ReadFile(path)
+	require.NotContains(t, out+errs+string(left), initKey)
+	require.Contains(t, out+errs+string(left), "Content-Length", "what was wrong is said")
+}
+
 func TestInitRefuses(t *testing.T) {
 	var asked atomic.Int64
 	url := otherDeployment(t, &asked)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/conformance"
+	"github.com/invoicespec/brimline/reports/render"
 )
 
 // waits are what scenarios wait for, where every wait in a line of its own would
@@ -28,12 +29,12 @@ func (c *counter) wait(w conformance.Wait) {
 	c.waits.add(w)
 	switch {
 	case c.terminal:
-		fmt.Fprintf(c.w, "\r\x1b[K%s", tellWait(w))
+		fmt.Fprintf(c.w, "\r\x1b[K%s", render.Visible(tellWait(w)))
 	case w.For >= long:
-		fmt.Fprintln(c.w, tellWait(w))
+		fmt.Fprintln(c.w, render.Visible(tellWait(w)))
 	case time.Since(c.said) >= quiet:
 		c.said = time.Now()
-		fmt.Fprintln(c.w, strings.TrimPrefix(c.waits.fold(), "; "))
+		fmt.Fprintln(c.w, render.Visible(strings.TrimPrefix(c.waits.fold(), "; ")))
 	}
 }
 
