@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -206,9 +207,13 @@ func (s *Scenario) exactCap(ctx context.Context, u *subject, small, large string
 
 // aboveTheCap is for one that got in beside a full cap: if it did, and if the cap
 // was full. What was held may have been given up by the server, whose answer is on its way.
+// One that the bucket refused did not get in, be it by right or not.
 func (s *Scenario) aboveTheCap(ctx context.Context, clause string, e exchange, limit int64) error {
 	if err := s.byRight(e); err != nil {
 		return err
+	}
+	if rateRejected(e) && !capRejected(e) {
+		return cmp.Or(s.verdict(), fmt.Errorf("%w: a rejection for the rate says nothing of the cap: %s", ErrInconclusive, known(e.who)))
 	}
 	if err := s.stood(ctx, e); err != nil {
 		return err
