@@ -54,6 +54,27 @@ func TestWhatARunTakesIsKnownBefore(t *testing.T) {
 	require.Greater(t, 3*c.Charged, p.Estimate.Operations, "at most is not a guess at the worst")
 }
 
+// Where all scenarios share one address, those that begin with its whole pool wait
+// for one another, and a plan says so.
+func TestOneAddressTakesItsTime(t *testing.T) {
+	t.Parallel()
+	plan := func(addresses bool) conformance.Plan {
+		r := start(t, "", nil)
+		if !addresses {
+			r.file.Can.Addresses = nil
+		}
+		tgt := r.open(t)
+		p, err := conformance.NewPlan(tgt, features.FS, []string{"AUTH-1", "ANON-1"})
+		require.NoError(t, err)
+		p, err = conformance.Rehearse(t.Context(), tgt, p, stage, conformance.Options{})
+		require.NoError(t, err)
+		return p
+	}
+	own, shared := plan(true), plan(false)
+	require.NotEmpty(t, shared.Running())
+	require.Greater(t, shared.Estimate.Time, own.Estimate.Time+20*time.Second, "ten attempts come back in twenty seconds")
+}
+
 func TestNothingIsKnownWithoutAStage(t *testing.T) {
 	tgt := start(t, control.ClockFrozen, nil).open(t)
 	p, err := conformance.NewPlan(tgt, features.FS, []string{"RATE-1"})

@@ -136,9 +136,9 @@ func (t *Target) HoldTogether(ctx context.Context, u *User, rs []Request, p Plac
 		samples = nil
 	}
 	claims, findings := u.Bucket.JudgeParallel(samples)
-	for n := range probes {
-		if unsure { // what they spent is not known either
-			u.Bucket.Lose(probes[max(n, len(probes)-1)].Span)
+	if unsure {
+		for range probes { // what they spent is not known either, nor when
+			u.Bucket.Lose(probes[len(probes)-1].Span)
 		}
 	}
 	if n := len(probes); n > 0 && len(samples) > 0 && len(held) > 0 && len(findings) == 0 {

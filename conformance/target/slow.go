@@ -74,7 +74,7 @@ func (h *Held) turnAway(leave func()) arrival {
 	a := <-h.result
 	h.over = a.at
 	if h.place == PlaceWork && a.err != nil {
-		h.user.changes.spoiled = true
+		h.t.Retire(h.user)
 	}
 	return a
 }
