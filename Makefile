@@ -30,7 +30,7 @@ demo: build ## the two-minute tour; leaves its files in demo-out/
 	@bin/brimline demo
 
 test: compiler database browser promtool proxies ## run all tests under the race detector; BRIMLINE_DATA=folder adds recorded data
-	@go test -race -timeout 20m ./...
+	@go test -race -timeout 30m ./...
 
 lint: ## formatting, vet, staticcheck, known vulnerabilities, floors, go.mod, file lengths, shell syntax
 	@scripts/lint.sh

@@ -94,14 +94,14 @@ func TestDeclarations(t *testing.T) {
 		"HTTP/2":            {func(f *target.File) { f.Can.HTTP2 = true }, contract.NeedHTTP2, "does not speak it"},
 		"a stalled upload":  {func(f *target.File) { f.Can.StalledUpload, f.BaseURLs[0] = true, answering(t, 401) }, contract.NeedHold, ""},
 		"a slow operation":  {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 600*time.Millisecond) }, contract.NeedHold, ""},
-		"a quick one":       {func(f *target.File) {
+		"a quick one": {func(f *target.File) {
 			f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 0)
 			f.Operations.Slow.Takes = 20 * time.Second // no machine is that busy
 		}, contract.NeedHold, ", and takes says 20s"},
-		"one not let in":    {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(202), after(t, 600*time.Millisecond) }, contract.NeedHold, "operations.slow: answered with 200, not with 202"},
-		"one refused":       {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), answering(t, 429) }, contract.NeedHold, "operations.slow: answered with 429"},
-		"nothing else":      {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 600*time.Millisecond) }, contract.NeedUpload, "-"},
-		"nothing":           {func(*target.File) {}, contract.NeedAudit, "-"},
+		"one not let in": {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(202), after(t, 600*time.Millisecond) }, contract.NeedHold, "operations.slow: answered with 200, not with 202"},
+		"one refused":    {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), answering(t, 429) }, contract.NeedHold, "operations.slow: answered with 429"},
+		"nothing else":   {func(f *target.File) { f.Operations.Slow, f.BaseURLs[0] = slowOf(200), after(t, 600*time.Millisecond) }, contract.NeedUpload, "-"},
+		"nothing":        {func(*target.File) {}, contract.NeedAudit, "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fileFor(answering(t, 404))
