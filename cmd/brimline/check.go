@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -198,14 +199,25 @@ func (f checkFlags) open(ctx context.Context, w world) (*target.Target, func() e
 		return embedded(w.executable, record.MovedClock)(ctx, "")
 	}
 	file, err := target.ReadFile(f.target)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fmt.Errorf(`%w; "brimline check init" writes a first one`, err)
+	case err != nil:
 		return nil, nil, err
 	}
 	t, err := target.Open(ctx, file, target.Options{Environment: w.getenv})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.target, err)
+		return nil, nil, aboutTarget(f.target, err)
 	}
 	return t, t.Close, nil
+}
+
+// aboutTarget names the target file in an error that does not yet.
+func aboutTarget(file string, err error) error {
+	if strings.HasPrefix(err.Error(), file+":") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // checkError gives an error of a run its exit code.

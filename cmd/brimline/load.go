@@ -113,7 +113,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	}
 	t, err := target.Open(ctx, file, opt)
 	if err != nil {
-		return record.Run{}, loadError(fmt.Errorf("%s: %w", f.target, err))
+		return record.Run{}, loadError(aboutTarget(f.target, err))
 	}
 	defer t.Close()
 	if t.Clock() == control.ClockFrozen {
@@ -123,7 +123,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 		return record.Run{}, fmt.Errorf("--out: %w", err)
 	}
 	if err := traffic.Recruit(ctx, t, members); err != nil {
-		return record.Run{}, loadError(fmt.Errorf("%s: %w", f.target, err))
+		return record.Run{}, loadError(aboutTarget(f.target, err))
 	}
 	a, err := attack.New(attack.Config{
 		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Operation: attack.OperationOf(file, t),

@@ -93,6 +93,9 @@ func (f File) usersKeys(lookup func(string) (string, bool)) ([]Key, error) {
 	if lookup == nil {
 		lookup = os.LookupEnv
 	}
+	if err := f.unsetVariables(lookup); err != nil {
+		return nil, err
+	}
 	var all []Key
 	seen := map[string]string{}
 	for i, u := range f.Users {
@@ -114,6 +117,34 @@ func (f File) usersKeys(lookup func(string) (string, bool)) ([]Key, error) {
 	return all, nil
 }
 
+// keyText is what a key may be.
+const keyText = "a key of up to 4096 characters without spaces"
+
+// unsetVariables names all of them at once, so that nobody sets one a run.
+func (f File) unsetVariables(lookup func(string) (string, bool)) error {
+	var names []string
+	first := ""
+	for i, u := range f.Users {
+		for j, source := range u.Keys {
+			if _, set := lookup(source.Env); !set && source.File == "" {
+				first = cmp.Or(first, fmt.Sprintf("users[%d].keys[%d]", i, j))
+				names = append(names, maskName(source.Env))
+			}
+		}
+	}
+	switch len(names) {
+	case 0:
+		return nil
+	case 1:
+		return f.naming(first, fmt.Errorf("%s is not set; accepted: %s, in that variable of the environment", names[0], keyText))
+	}
+	const most = 20
+	if n := len(names) - most; n > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", n))
+	}
+	return f.naming(first, fmt.Errorf("variables are not set: %s; accepted: %s, in each of them", strings.Join(names, ", "), keyText))
+}
+
 // key is one key, from where it is.
 func (f File) key(k KeySource, lookup func(string) (string, bool)) (Secret, error) {
 	if k.File != "" {
@@ -123,15 +154,12 @@ func (f File) key(k KeySource, lookup func(string) (string, bool)) (Secret, erro
 		}
 		return secret, err
 	}
-	text, set := lookup(k.Env)
-	const accepted = "a key of up to 4096 characters without spaces, in that variable of the environment"
+	text, _ := lookup(k.Env)
 	switch {
-	case !set:
-		return Secret{}, fmt.Errorf("%s is not set; accepted: %s", maskName(k.Env), accepted)
 	case text == "":
-		return Secret{}, fmt.Errorf("%s is empty; accepted: %s", maskName(k.Env), accepted)
+		return Secret{}, fmt.Errorf("%s is empty; accepted: %s, in that variable of the environment", maskName(k.Env), keyText)
 	case !isTarget(text) || len(text) > 4096:
-		return Secret{}, fmt.Errorf("%s holds no key that could be sent; accepted: %s", maskName(k.Env), accepted)
+		return Secret{}, fmt.Errorf("%s holds no key that could be sent; accepted: %s, in that variable of the environment", maskName(k.Env), keyText)
 	}
 	return NewSecret(text), nil
 }

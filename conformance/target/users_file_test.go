@@ -34,6 +34,7 @@ func TestUsersWithKeysFromElsewhere(t *testing.T) {
 	}{
 		"all there":           {map[string]string{"ADA_1": one, "BOB": three}, two + "\n", "", 0o600},
 		"not set":             {map[string]string{"BOB": three}, two, ":6: users[0].keys[0]: ADA_1 is not set; accepted: a key of up to 4096 characters without spaces, in that variable of the environment", 0o600},
+		"two not set":         {nil, two, ":6: users[0].keys[0]: variables are not set: ADA_1, BOB; accepted: a key of up to 4096 characters without spaces, in each of them", 0o600},
 		"empty":               {map[string]string{"ADA_1": one, "BOB": ""}, two, ":7: users[1].keys[0]: BOB is empty; accepted: a key", 0o600},
 		"of two lines":        {map[string]string{"ADA_1": one + "\n" + two, "BOB": three}, two, ":6: users[0].keys[0]: ADA_1 holds no key that could be sent", 0o600},
 		"the same twice":      {map[string]string{"ADA_1": one, "BOB": two}, two, ":7: users[1].keys[0]: the key of users[0].keys[1] again; accepted: each key once", 0o600},
