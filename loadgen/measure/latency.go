@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -18,6 +17,7 @@ type latency struct {
 	histogram *hdrhistogram.Histogram
 	least     int64 // exactly, like most
 	most      int64
+	sum       int64
 }
 
 func (l *latency) record(d time.Duration) {
@@ -27,12 +27,8 @@ func (l *latency) record(d time.Duration) {
 		l.least, l.most = us, us
 	}
 	l.least, l.most = min(l.least, us), max(l.most, us)
+	l.sum += us
 	_ = l.histogram.RecordValue(us) // in range
-}
-
-// at is a quantile by nearest rank, never outside what was recorded.
-func (l *latency) at(percent float64) int64 {
-	return min(max(l.histogram.ValueAtPercentile(percent), l.least), l.most)
 }
 
 // quantiles are the figures alone, without the histogram.
@@ -40,10 +36,7 @@ func (l *latency) quantiles() record.Quantiles {
 	if l.histogram == nil {
 		return record.Quantiles{}
 	}
-	return record.Quantiles{
-		Count: l.histogram.TotalCount(), MinUS: l.least, MaxUS: l.most,
-		P50US: l.at(50), P90US: l.at(90), P95US: l.at(95), P99US: l.at(99), P999US: l.at(99.9),
-	}
+	return record.QuantilesOf(l.histogram, l.least, l.most, l.sum)
 }
 
 // whole is everything, for the record.
@@ -52,11 +45,5 @@ func (l *latency) whole() (record.Quantiles, error) {
 	if h == nil {
 		h = hdrhistogram.New(1, longest.Microseconds(), 3)
 	}
-	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return record.Quantiles{}, fmt.Errorf("encode a histogram: %w", err)
-	}
-	q := l.quantiles()
-	q.Histogram = string(text)
-	return q, nil
+	return l.quantiles().WithHistogram(h)
 }

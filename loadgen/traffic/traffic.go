@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/invoicespec/brimline/internal/strictyaml"
 	"github.com/invoicespec/brimline/loadgen/arrival"
+	"github.com/invoicespec/brimline/loadgen/threshold"
 )
 
 // Bounds of a scenario.
@@ -24,6 +26,8 @@ const (
 	MaxPlanned  = 20_000_000 // requests in all
 	maxTogether = 10_000     // requests of one user at one instant
 	maxShare    = 1000       // times the allowance
+
+	maxThresholds = 100
 )
 
 // Scenario is a scenario file.
@@ -31,6 +35,8 @@ type Scenario struct {
 	Duration    time.Duration `yaml:"duration"`
 	Seed        int64         `yaml:"seed,omitempty"`
 	Populations []Population  `yaml:"populations"`
+
+	Thresholds []threshold.Threshold `yaml:"thresholds,omitempty"`
 
 	doc *strictyaml.Document
 }
@@ -174,6 +180,19 @@ func (s Scenario) checked(doc *strictyaml.Document, err error) (Scenario, error)
 			}
 		} else if p.Rate == (Rate{}) {
 			return Scenario{}, doc.Refuse(key("rate"), "missing", "requests per minute such as 90, or a share of the allowance such as 1.2x")
+		}
+	}
+	if len(s.Thresholds) > maxThresholds {
+		return Scenario{}, doc.Refuse("thresholds", fmt.Sprintf("%d are listed", len(s.Thresholds)), fmt.Sprintf("at most %d", maxThresholds))
+	}
+	plans, _ := s.Plans()
+	for i, t := range s.Thresholds {
+		key := fmt.Sprintf("thresholds[%d]", i)
+		if t.Plan() != "" && !slices.Contains(plans, t.Plan()) {
+			return Scenario{}, doc.Refuse(key, fmt.Sprintf("no population is on plan %q", t.Plan()), list(plans)+", or no plan for all of them")
+		}
+		if slices.Contains(s.Thresholds[:i], t) {
+			return Scenario{}, doc.Refuse(key, fmt.Sprintf("%q is given twice", t), "each threshold once")
 		}
 	}
 	return s, nil

@@ -107,7 +107,6 @@ func TestScenarioIsRefused(t *testing.T) {
 		"no duration":           {"populations: []\n", "load.yaml:1: duration: missing; accepted: a duration such as 90s or 1m30s"},
 		"short":                 {"duration: 999ms\npopulations: []\n", "load.yaml:1: duration: 999ms is out of range; accepted: 1s to 24h"},
 		"long":                  {"duration: 25h\npopulations: []\n", "load.yaml:1: duration: 25h0m0s is out of range"},
-		"thresholds":            {"duration: 30s\nthresholds: []\npopulations: []\n", "load.yaml:2: thresholds: unknown key; accepted: duration, seed, populations"},
 		"no users":              {line("{ plan: a, users: 0, arrival: poisson, rate: 1x, on-429: ignore }"), "load.yaml:3: populations[0].users: 0 is out of range; accepted: 1 to 100000 in all"},
 		"too many users":        {line("{ plan: a, users: 60000, arrival: poisson, rate: 1x, on-429: ignore }") + "  - { plan: b, users: 60000, arrival: poisson, rate: 1x, on-429: ignore }\n", "load.yaml:4: populations[1].users: 60000 is out of range"},
 		"no rate":               {line("{ plan: a, users: 1, arrival: poisson, on-429: ignore }"), "load.yaml:3: populations[0].rate: missing; accepted: requests per minute such as 90"},

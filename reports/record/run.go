@@ -22,6 +22,9 @@ type Run struct {
 	Generator   Generator   `json:"generator"`
 	Limits      []string    `json:"limits"` // what limits the claims above, a sentence each
 	Untold      []RunDoubt  `json:"untold"` // why plans, or all of it, tell nothing of the target; empty: they do
+
+	Ended      string         `json:"ended,omitempty"`      // why the tool itself ended the run early; absent: it did not
+	Thresholds []RunThreshold `json:"thresholds,omitempty"` // in the scenario's order
 }
 
 // RunScenario is the scenario as it was read.
@@ -57,6 +60,25 @@ type RunAllowance struct {
 	Burst             int64 `json:"burst"`
 	Concurrency       int64 `json:"concurrency"`
 }
+
+// RunThreshold is what came of one threshold.
+type RunThreshold struct {
+	Threshold string           `json:"threshold"` // as it was written
+	Verdict   ThresholdVerdict `json:"verdict"`
+	Seen      string           `json:"seen"`    // the figure, or why there is none
+	Value     float64          `json:"value"`   // the same as a number: a count, a share of 1, microseconds, or per second
+	Samples   int64            `json:"samples"` // what it rests on
+}
+
+// ThresholdVerdict says whether a threshold holds.
+type ThresholdVerdict string
+
+// The verdicts.
+const (
+	ThresholdHolds  ThresholdVerdict = "holds"
+	ThresholdBroken ThresholdVerdict = "broken"
+	ThresholdNoData ThresholdVerdict = "no_data" // it rests on nothing, which is no pass
+)
 
 // Outcome is how a request that was sent ended.
 type Outcome string
@@ -134,20 +156,8 @@ type RunLatency struct {
 	Outcome  Outcome   `json:"outcome"`
 	FromDue  Quantiles `json:"from_due"`  // what a user waits: from when the request was due
 	FromSend Quantiles `json:"from_send"` // what the server took: from the first byte sent
-}
 
-// Quantiles are by nearest rank, so that each is near a value that occurred and
-// none is above the largest.
-type Quantiles struct {
-	Count     int64  `json:"count"`
-	MinUS     int64  `json:"min_us"`
-	P50US     int64  `json:"p50_us"`
-	P90US     int64  `json:"p90_us"`
-	P95US     int64  `json:"p95_us"`
-	P99US     int64  `json:"p99_us"`
-	P999US    int64  `json:"p999_us"`
-	MaxUS     int64  `json:"max_us"`
-	Histogram string `json:"histogram"` // HDR V2, compressed, base64, microseconds; it merges exactly
+	FirstByte Quantiles `json:"first_byte,omitzero"` // from the first byte sent to the first of the answer, where one came
 }
 
 // RunSeconds has one entry for each second of the run in every list: requests by

@@ -118,6 +118,11 @@ func (r Run) Check() error {
 	if len(users) > 0 {
 		return errors.New("users are on plans that are not listed")
 	}
+	for _, t := range r.Thresholds {
+		if t.Verdict != ThresholdHolds && t.Verdict != ThresholdBroken && t.Verdict != ThresholdNoData {
+			return fmt.Errorf("threshold %s is of verdict %q", t.Threshold, t.Verdict)
+		}
+	}
 	return nil
 }
 
@@ -128,6 +133,9 @@ func (p RunPlan) check(users RunPlan) error {
 	timed := int64(0)
 	for _, l := range p.Latency {
 		timed += l.FromSend.Count
+		if l.FirstByte.Count > l.FromSend.Count {
+			return fmt.Errorf("more first bytes of outcome %s than answers: %d and %d", l.Outcome, l.FirstByte.Count, l.FromSend.Count)
+		}
 	}
 	for _, e := range []struct {
 		name        string

@@ -77,7 +77,7 @@ func missing(path string, t reflect.Type, v any) (list []string) {
 		keys := reflect.VisibleFields(t)
 		name := func(f reflect.StructField) (string, bool) {
 			name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-			return name, name != "" && option != "omitempty"
+			return name, name != "" && option != "omitempty" && option != "omitzero"
 		}
 		for _, f := range keys {
 			if key, required := name(f); required && members[key] == nil {

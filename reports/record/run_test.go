@@ -19,7 +19,7 @@ const runSchemaFile = "../../docs/run.schema.json"
 // exampleRun has something in every field, and adds up.
 func exampleRun() record.Run {
 	quantiles := func(n int64) record.Quantiles {
-		return record.Quantiles{Count: n, MinUS: 1, P50US: 2, P90US: 3, P95US: 4, P99US: 5, P999US: 6, MaxUS: 7, Histogram: "HISTFAAA"}
+		return record.Quantiles{Count: n, SumUS: 4 * n, MinUS: 1, P50US: 2, P90US: 3, P95US: 4, P99US: 5, P999US: 6, MaxUS: 7, Histogram: "HISTFAAA"}
 	}
 	return record.Run{
 		Schema: record.RunSchema, Brimline: "1.0", Started: time.Date(2026, 11, 30, 1, 2, 3, 4, time.UTC), Interrupted: true,
@@ -41,7 +41,7 @@ func exampleRun() record.Run {
 			RateJudged:        record.Judged{Due: 1, Undue: 1, Undecided: 1},
 			ConcurrencyJudged: record.Judged{Due: 1, Undecided: 1},
 			Missing:           1,
-			Latency:           []record.RunLatency{{Outcome: record.OutcomeAdmitted, FromDue: quantiles(15), FromSend: quantiles(15)}},
+			Latency:           []record.RunLatency{{Outcome: record.OutcomeAdmitted, FromDue: quantiles(15), FromSend: quantiles(15), FirstByte: quantiles(14)}},
 			PerSecond: record.RunSeconds{
 				Due: []int64{18}, Sent: []int64{15}, Admitted: []int64{5}, RejectedRate: []int64{3}, RejectedConcurrency: []int64{2}, Dropped: []int64{2},
 			},
@@ -53,6 +53,10 @@ func exampleRun() record.Run {
 		Generator: record.Generator{Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2},
 		Limits:    []string{"a sentence"},
 		Untold:    []record.RunDoubt{{Plan: "free", Why: "a reason"}},
+		Ended:     "a reason",
+		Thresholds: []record.RunThreshold{
+			{Threshold: "free.rejected.rate < 5%", Verdict: record.ThresholdBroken, Seen: "40 % (6 of 15)", Value: 0.4, Samples: 15},
+		},
 	}
 }
 
@@ -185,6 +189,8 @@ func TestRunThatDoesNotAddUp(t *testing.T) {
 		"lists of different lengths":     func(r *record.Run) { r.Plans[0].PerSecond.Sent = []int64{} },
 		"429s that could not be judged":  func(r *record.Run) { r.Users[0].RejectedOtherwise = 0 },
 		"no plan is in it":               func(r *record.Run) { r.Plans, r.Users = []record.RunPlan{}, []record.RunUser{} },
+		"threshold x is of verdict":      func(r *record.Run) { r.Thresholds[0] = record.RunThreshold{Threshold: "x", Verdict: "fine"} },
+		"more first bytes":               func(r *record.Run) { r.Plans[0].Latency[0].FirstByte.Count = 16 },
 		"a count is negative":            func(r *record.Run) { r.Plans[0].PerSecond.Sent[0] = -1 },
 	} {
 		t.Run(want, func(t *testing.T) {
