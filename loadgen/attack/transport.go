@@ -73,19 +73,22 @@ func (t *transport) send(s *slot) {
 
 	ctx, cancel := context.WithTimeout(t.requests, Timeout)
 	defer cancel()
-	// Called before the first byte, on this goroutine.
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if s.answer.Attempts++; x == nil {
-			x, s.answer.Sent = judge.Begin()
-		}
-	}})
+	var first atomic.Int64 // noted on a goroutine of net/http's, maybe after we have given up
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { // before the first byte, on this goroutine
+			if s.answer.Attempts++; x == nil {
+				x, s.answer.Sent = judge.Begin()
+			}
+		},
+		GotFirstResponseByte: func() { first.Store(int64(a.now())) },
+	})
 	answer, err := t.exchange(a.config.Operation.request(ctx, m.Key))
 	if err != nil {
 		s.answer.Outcome, s.answer.Error = record.OutcomeTransportError, t.kind(ctx, err)
 	} else {
 		s.answer.Outcome = answer.Outcome
 	}
-	s.answer.Status = answer.Status
+	s.answer.Status, s.answer.First = answer.Status, time.Duration(first.Load())
 	if x == nil { // nothing was written
 		s.answer.Done = a.now()
 		return

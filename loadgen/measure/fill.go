@@ -36,44 +36,53 @@ func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 
 // finish turns the plan's working figures into those of its record.
 func (p *plan) finish() error {
-	p.OtherStatuses, p.TransportErrors, p.Latency = []record.Count{}, []record.Count{}, []record.RunLatency{} // lists, even if empty
-	for _, status := range sorted(p.statuses) {
-		p.OtherStatuses = append(p.OtherStatuses, record.Count{Name: strconv.Itoa(status), N: p.statuses[status]})
-	}
-	for _, kind := range sorted(p.errors) {
-		p.TransportErrors = append(p.TransportErrors, record.Count{Name: kind, N: p.errors[kind]})
-	}
+	p.OtherStatuses, p.TransportErrors, p.Latency = p.others(), p.unanswered(), []record.RunLatency{} // a list, even if empty
 	for _, outcome := range record.Outcomes() {
 		t := p.times[outcome]
 		if t == nil {
 			continue
 		}
-		l := record.RunLatency{Outcome: outcome}
-		var err error
-		if l.FromDue, err = t.fromDue.whole(); err != nil {
-			return err
-		}
-		if l.FromSend, err = t.fromSend.whole(); err != nil {
+		l, err := t.whole(outcome)
+		if err != nil {
 			return err
 		}
 		p.Latency = append(p.Latency, l)
 	}
-	column := func(of func(second) int64) []int64 {
-		list := make([]int64, len(p.seconds))
-		for i, s := range p.seconds {
-			list[i] = of(s)
-		}
-		return list
-	}
-	p.PerSecond = record.RunSeconds{
-		Due:                 column(func(s second) int64 { return s.due }),
-		Sent:                column(func(s second) int64 { return s.sent }),
-		Admitted:            column(func(s second) int64 { return s.admitted }),
-		RejectedRate:        column(func(s second) int64 { return s.rejectedRate }),
-		RejectedConcurrency: column(func(s second) int64 { return s.rejectedConcurrency }),
-		Dropped:             column(func(s second) int64 { return s.dropped }),
-	}
+	p.PerSecond = p.seconds.finish()
 	return nil
+}
+
+// others and unanswered are lists, even if empty.
+func (p *plan) others() []record.Count {
+	list := []record.Count{}
+	for _, status := range sorted(p.statuses) {
+		list = append(list, record.Count{Name: strconv.Itoa(status), N: p.statuses[status]})
+	}
+	return list
+}
+
+func (p *plan) unanswered() []record.Count {
+	list := []record.Count{}
+	for _, kind := range sorted(p.errors) {
+		list = append(list, record.Count{Name: kind, N: p.errors[kind]})
+	}
+	return list
+}
+
+// whole is everything of an outcome's times, for the record.
+func (t *times) whole(outcome record.Outcome) (record.RunLatency, error) {
+	l := record.RunLatency{Outcome: outcome}
+	var err error
+	if l.FromDue, err = t.fromDue.whole(); err != nil {
+		return l, err
+	}
+	if l.FromSend, err = t.fromSend.whole(); err != nil {
+		return l, err
+	}
+	if t.firstByte.histogram != nil {
+		l.FirstByte, err = t.firstByte.whole()
+	}
+	return l, err
 }
 
 func sorted[K int | string](counts map[K]int64) []K {
@@ -98,6 +107,41 @@ func (u *user) finish(v Verdicts, p *plan, end time.Duration) {
 // Snapshot is the plans as they stand now, without histograms and seconds. It
 // asks every judge, so call it a few times a second at most.
 func (m *Meter) Snapshot() []record.RunPlan {
+	return m.stand(func(place int, outcome record.Outcome, t *times) record.RunLatency {
+		return record.RunLatency{
+			Outcome: outcome, FromDue: t.fromDue.quantiles(), FromSend: t.fromSend.quantiles(), FirstByte: t.firstByte.quantiles(),
+		}
+	})
+}
+
+// Whole is [Meter.Snapshot] with histograms, which can be merged. Call it once a
+// second at most.
+func (m *Meter) Whole() ([]record.RunPlan, error) {
+	type copied struct {
+		place   int
+		outcome record.Outcome
+		times   times
+	}
+	var all []copied // encoded once nobody waits for the lock any more
+	plans := m.stand(func(place int, outcome record.Outcome, t *times) record.RunLatency {
+		all = append(all, copied{place, outcome, times{t.fromDue.clone(), t.fromSend.clone(), t.firstByte.clone()}})
+		return record.RunLatency{}
+	})
+	for i := range plans {
+		plans[i].Latency = nil
+	}
+	for _, c := range all {
+		l, err := c.times.whole(c.outcome)
+		if err != nil {
+			return nil, err
+		}
+		plans[c.place].Latency = append(plans[c.place].Latency, l)
+	}
+	return plans, nil
+}
+
+// stand is the plans as they stand now; of is asked under the lock.
+func (m *Meter) stand(of func(place int, outcome record.Outcome, t *times) record.RunLatency) []record.RunPlan {
 	verdicts := make([]Verdicts, len(m.plans))
 	for i, j := range m.judges {
 		v, sum := j.Verdicts(), &verdicts[m.planOf[i]]
@@ -111,11 +155,10 @@ func (m *Meter) Snapshot() []record.RunPlan {
 		plans[i] = p.RunPlan
 		plans[i].RateJudged, plans[i].ConcurrencyJudged = verdicts[i].Rate, verdicts[i].Concurrency
 		plans[i].Missing = verdicts[i].Missing
+		plans[i].OtherStatuses, plans[i].TransportErrors = p.others(), p.unanswered()
 		for _, outcome := range record.Outcomes() {
 			if t := p.times[outcome]; t != nil {
-				plans[i].Latency = append(plans[i].Latency, record.RunLatency{
-					Outcome: outcome, FromDue: t.fromDue.quantiles(), FromSend: t.fromSend.quantiles(),
-				})
+				plans[i].Latency = append(plans[i].Latency, of(i, outcome, t))
 			}
 		}
 	}

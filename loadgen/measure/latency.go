@@ -31,6 +31,23 @@ func (l *latency) record(d time.Duration) {
 	_ = l.histogram.RecordValue(us) // in range
 }
 
+// reset empties it and keeps its memory.
+func (l *latency) reset() {
+	if l.histogram != nil {
+		l.histogram.Reset()
+	}
+	l.least, l.most, l.sum = longest.Microseconds(), 0, 0
+}
+
+// clone is what it holds now, apart from it.
+func (l *latency) clone() latency {
+	c := *l
+	if l.histogram != nil {
+		c.histogram = l.histogram.Clone()
+	}
+	return c
+}
+
 // quantiles are the figures alone, without the histogram.
 func (l *latency) quantiles() record.Quantiles {
 	if l.histogram == nil {

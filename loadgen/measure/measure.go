@@ -35,6 +35,7 @@ type Answer struct {
 	User     int
 	Due      time.Duration
 	Sent     time.Duration // just before its first byte
+	First    time.Duration // the first byte of the answer; 0: none came
 	Done     time.Duration
 	Attempts int // how often it was put on a connection
 	Outcome  record.Outcome
@@ -71,13 +72,10 @@ type plan struct {
 	statuses map[int]int64
 	errors   map[string]int64
 	times    map[record.Outcome]*times
-	seconds  []second
+	seconds  seconds
 }
 
-// second is what happened in one second of the run.
-type second struct{ due, sent, admitted, rejectedRate, rejectedConcurrency, dropped int64 }
-
-type times struct{ fromDue, fromSend latency }
+type times struct{ fromDue, fromSend, firstByte latency }
 
 type totals struct {
 	results, attempts int64
@@ -121,14 +119,16 @@ func (m *Meter) Dropped(user int, due time.Duration, busy bool) {
 	if busy {
 		p.DroppedBusy++
 	}
-	p.second(due).dropped++
+	p.seconds.at(due).dropped++
 }
 
 // HeldOff counts a request that was not sent since its user obeys a Retry-After.
 func (m *Meter) HeldOff(user int, due time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.offered(user, due).HeldOff++
+	p := m.offered(user, due)
+	p.HeldOff++
+	p.seconds.at(due).heldOff++
 }
 
 // Unsent counts a request that the run's end came before.
@@ -145,7 +145,9 @@ func (m *Meter) Answered(a Answer) {
 	p, u := m.offered(a.User, a.Due), &m.users[a.User]
 	p.Sent++
 	u.Sent++
-	p.second(a.Sent).sent++
+	p.seconds.at(a.Sent).sent++
+	answered := p.seconds.at(a.Done)
+	answered.answered++
 	p.time(a)
 	m.lag.record(a.Sent - a.Due)
 	m.totals.results++
@@ -157,17 +159,18 @@ func (m *Meter) Answered(a Answer) {
 	case record.OutcomeAdmitted:
 		p.Admitted++
 		u.Admitted++
-		p.second(a.Done).admitted++
+		answered.admitted++
+		p.seconds.time(a)
 		u.admit(a.Done)
 	case record.OutcomeRejectedRate:
 		p.RejectedRate++
 		u.RejectedRate++
-		p.second(a.Done).rejectedRate++
+		answered.rejectedRate++
 		p.refuse(u, a.Sent)
 	case record.OutcomeRejectedConcurrency:
 		p.RejectedConcurrency++
 		u.RejectedConcurrency++
-		p.second(a.Done).rejectedConcurrency++
+		answered.rejectedConcurrency++
 		p.refuse(u, a.Sent)
 	case record.OutcomeRejectedAnonymous:
 		p.RejectedAnonymous++
@@ -192,16 +195,8 @@ func (m *Meter) Answered(a Answer) {
 func (m *Meter) offered(user int, due time.Duration) *plan {
 	p := m.plans[m.planOf[user]]
 	p.Offered++
-	p.second(due).due++
+	p.seconds.at(due).due++
 	return p
-}
-
-func (p *plan) second(at time.Duration) *second {
-	i := int(at / time.Second)
-	for len(p.seconds) <= i {
-		p.seconds = append(p.seconds, second{})
-	}
-	return &p.seconds[i]
 }
 
 func (p *plan) time(a Answer) {
@@ -212,6 +207,9 @@ func (p *plan) time(a Answer) {
 	}
 	t.fromDue.record(a.Done - a.Due)
 	t.fromSend.record(a.Done - a.Sent)
+	if a.First > 0 {
+		t.firstByte.record(a.First - a.Sent)
+	}
 }
 
 // refuse notes a 429 to a request that was sent then.

@@ -352,7 +352,7 @@ func TestRunThatTellsNothing(t *testing.T) {
 	run, err := record.ReadRun(runFolder(t, "free", 0))
 	require.NoError(t, err)
 	p := &run.Plans[0]
-	p.Admitted, p.OtherStatuses[0].N = 0, 6
+	p.Admitted, p.OtherStatuses[0].N, p.PerSecond.Admitted[0] = 0, 6, 0
 	run.Users[0].Admitted, run.Users[1].Admitted = 0, 0
 	dir := filepath.Join(t.TempDir(), "run")
 	require.NoError(t, record.WriteRun(dir, run))
@@ -370,6 +370,7 @@ func TestRunWithUnnamedRejections(t *testing.T) {
 	p := &run.Plans[0]
 	p.RejectedRate, p.RejectedConcurrency, p.RateJudged, p.ConcurrencyJudged = 0, 0, record.Judged{}, record.Judged{}
 	p.OtherStatuses = []record.Count{{Name: "402", N: 1}, {Name: "429", N: 3}}
+	p.PerSecond.RejectedRate[0], p.PerSecond.RejectedConcurrency[0] = 0, 0
 	run.Users[0] = record.RunUser{User: "a", Plan: "free", Sent: 6, Admitted: 2, RejectedOtherwise: 3}
 	dir := filepath.Join(t.TempDir(), "run")
 	require.NoError(t, record.WriteRun(dir, run))

@@ -161,7 +161,9 @@ type RunLatency struct {
 }
 
 // RunSeconds has one entry for each second of the run in every list: requests by
-// when they were due, when their first byte left, or when their answer came.
+// when they were due, when their first byte left, or when their answer came. The
+// times are of what was admitted, from when it was due, by when its answer came;
+// 0: nothing was.
 type RunSeconds struct {
 	Due                 []int64 `json:"due"`
 	Sent                []int64 `json:"sent"`
@@ -169,6 +171,12 @@ type RunSeconds struct {
 	RejectedRate        []int64 `json:"rejected_rate"`
 	RejectedConcurrency []int64 `json:"rejected_concurrency"`
 	Dropped             []int64 `json:"dropped"` // by when they were due
+
+	Other   []int64 `json:"other,omitempty"`    // all other answers, and requests that got none
+	HeldOff []int64 `json:"held_off,omitempty"` // by when they were due
+	P50US   []int64 `json:"p50_us,omitempty"`
+	P99US   []int64 `json:"p99_us,omitempty"`
+	MaxUS   []int64 `json:"max_us,omitempty"`
 }
 
 // RunUser is what one user met.

@@ -160,14 +160,40 @@ func (p RunPlan) check(users RunPlan) error {
 			return fmt.Errorf("%s do not add up: %d and %d", e.name, e.whole, e.part)
 		}
 	}
-	s := p.PerSecond
+	if slices.Min(append([]int64{p.Planned, p.Offered, p.Sent, p.Dropped, p.HeldOff, p.Unsent, p.Admitted}, p.PerSecond.Sent...)) < 0 {
+		return errors.New("a count is negative")
+	}
+	return p.PerSecond.check(p)
+}
+
+// check says which of a plan's figures by second do not add up to those of p.
+func (s RunSeconds) check(p RunPlan) error {
+	for _, c := range []struct {
+		name string
+		list []int64
+		all  int64
+	}{
+		{"due", s.Due, p.Offered}, {"sent", s.Sent, p.Sent}, {"admitted", s.Admitted, p.Admitted}, {"dropped", s.Dropped, p.Dropped},
+		{"rejected_rate", s.RejectedRate, p.RejectedRate}, {"rejected_concurrency", s.RejectedConcurrency, p.RejectedConcurrency},
+		{"other", s.Other, p.Sent - p.Admitted - p.RejectedRate - p.RejectedConcurrency}, {"held_off", s.HeldOff, p.HeldOff},
+	} {
+		all := int64(0)
+		for _, n := range c.list {
+			all += n
+		}
+		if all != c.all && len(c.list) > 0 {
+			return fmt.Errorf("per_second.%s does not add up: %d and %d", c.name, all, c.all)
+		}
+	}
 	for _, list := range [][]int64{s.Sent, s.Admitted, s.RejectedRate, s.RejectedConcurrency, s.Dropped} {
 		if len(list) != len(s.Due) {
 			return errors.New("per_second has lists of different lengths")
 		}
 	}
-	if slices.Min(append([]int64{p.Planned, p.Offered, p.Sent, p.Dropped, p.HeldOff, p.Unsent, p.Admitted}, s.Sent...)) < 0 {
-		return errors.New("a count is negative")
+	for _, list := range [][]int64{s.Other, s.HeldOff, s.P50US, s.P99US, s.MaxUS} { // earlier versions have none
+		if len(list) != len(s.Due) && list != nil {
+			return errors.New("per_second has lists of different lengths")
+		}
 	}
 	return nil
 }

@@ -44,6 +44,7 @@ func exampleRun() record.Run {
 			Latency:           []record.RunLatency{{Outcome: record.OutcomeAdmitted, FromDue: quantiles(15), FromSend: quantiles(15), FirstByte: quantiles(14)}},
 			PerSecond: record.RunSeconds{
 				Due: []int64{18}, Sent: []int64{15}, Admitted: []int64{5}, RejectedRate: []int64{3}, RejectedConcurrency: []int64{2}, Dropped: []int64{2},
+				Other: []int64{5}, HeldOff: []int64{1}, P50US: []int64{2}, P99US: []int64{5}, MaxUS: []int64{7},
 			},
 		}},
 		Users: []record.RunUser{
@@ -186,6 +187,8 @@ func TestRunThatDoesNotAddUp(t *testing.T) {
 		"undue and that of users":        func(r *record.Run) { r.Users[0].Undue = 0 },
 		"missing and that of users":      func(r *record.Run) { r.Users[0].Missing = 0 },
 		"users are on plans":             func(r *record.Run) { r.Users = append(r.Users, record.RunUser{Plan: "pro"}) },
+		"per_second.other does not add":  func(r *record.Run) { r.Plans[0].PerSecond.Other[0] = 4 },
+		"of different lengths":           func(r *record.Run) { r.Plans[0].PerSecond.MaxUS = []int64{1, 2} },
 		"lists of different lengths":     func(r *record.Run) { r.Plans[0].PerSecond.Sent = []int64{} },
 		"429s that could not be judged":  func(r *record.Run) { r.Users[0].RejectedOtherwise = 0 },
 		"no plan is in it":               func(r *record.Run) { r.Plans, r.Users = []record.RunPlan{}, []record.RunUser{} },
