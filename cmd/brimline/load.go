@@ -41,11 +41,23 @@ bunch with others. Ctrl-C ends a run early and leaves what was measured.
 
 Load only goes to this machine, unless --allow-host names the host.
 
-Exit code 0: it was measured, whatever came out; an early end and undue 429s are
-results. 2: usage, bad input, too few users, a target whose clock stands still, or
-a run is in DIR already. 3: it could not be told: the target is away, on some plan
-nothing was admitted or most requests got no answer, or this machine was too slow
-to send more than one request in 20.`
+A scenario may say what is asked of a run, of one plan or of all together:
+
+  thresholds:
+    - free.rejected.rate < 5%
+    - pro.admitted.latency.p99 < 250ms
+    - undue-429 == 0
+
+With --abort-on-breach a run ends once one of them is broken for good: a count at
+once, a share or a quantile after five looks in a row, a second apart, on enough
+samples. docs/load.md has the words, and how to read a run.
+
+Exit code 0: it was measured, and no threshold is broken; an early end and undue
+429s are results. 1: a threshold is broken. 2: usage, bad input, too few users, a
+target whose clock stands still, or a run is in DIR already. 3: it could not be
+told: the target is away, on some plan nothing was admitted or most requests got
+no answer, a threshold had no data, or this machine was too slow, which
+docs/load.md says in figures.`
 
 // loadFlags are what load was asked for.
 type loadFlags struct {
@@ -53,6 +65,8 @@ type loadFlags struct {
 	target     string
 	out        string
 	allowHosts hosts
+
+	abortOnBreach bool
 }
 
 func loadVerb(w world) *cobra.Command {
@@ -79,6 +93,7 @@ func loadVerb(w world) *cobra.Command {
 	flags.StringVar(&f.target, "target", "", "the target `FILE`")
 	flags.StringVar(&f.out, "out", "", "leave run.json in `DIR`, which holds no other run")
 	flags.Var(&f.allowHosts, "allow-host", "`HOST` beyond this machine that may be loaded; may be given again")
+	flags.BoolVar(&f.abortOnBreach, "abort-on-breach", false, "end the run once a threshold is broken for good")
 	return c
 }
 
@@ -107,6 +122,9 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if file.Protocol == target.HTTP2 {
 		return record.Run{}, fmt.Errorf("%s: protocol: load sends over HTTP/1.1 alone; accepted: %q, or leave it out", f.target, string(target.HTTP1))
 	}
+	if f.abortOnBreach && len(scenario.Thresholds) == 0 {
+		return record.Run{}, fmt.Errorf("--abort-on-breach: %s has no thresholds that could be broken", f.scenario)
+	}
 	members, err := f.cast(scenario, file)
 	if err != nil {
 		return record.Run{}, err
@@ -132,9 +150,17 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 		return record.Run{}, err
 	}
 	end := watchLoad(w.stderr, a.Meter, scenario.Duration)
-	r, err := a.Run(ctx)
+	running, endWatch := ctx, func() {}
+	if f.abortOnBreach {
+		running, endWatch = endAtBreach(ctx, scenario.Thresholds, scenario.Duration, a.Meter)
+	}
+	r, err := a.Run(running)
 	end()
+	defer endWatch() // once the record knows why the run ended
 	if err != nil {
+		return record.Run{}, err
+	}
+	if err := judge(running, scenario.Thresholds, &r); err != nil {
 		return record.Run{}, err
 	}
 	r.Schema, r.Brimline = record.RunSchema, build.Version()
@@ -194,14 +220,7 @@ func (f loadFlags) finish(r record.Run, w world) error {
 		return err
 	}
 	fmt.Fprintf(w.stdout, "\nrun: %s\n", filepath.Join(f.out, record.RunFile))
-	if len(r.Untold) == 0 {
-		return nil
-	}
-	var doubts []string
-	for _, d := range r.Untold {
-		doubts = append(doubts, render.LoadDoubt(d))
-	}
-	return exitWith(exitCannotTell, errors.New(strings.Join(doubts, "; ")))
+	return worth(r)
 }
 
 // hosts is a flag: names of hosts, one at a time.

@@ -16,13 +16,22 @@ import (
 func Load(w io.Writer, r record.Run) error {
 	var b strings.Builder
 	length := tookText(r.PlannedMS)
-	if r.Interrupted {
+	switch {
+	case r.Ended != "":
+		length = fmt.Sprintf("ended after %s of %s", tookText(r.ActualMS), length)
+	case r.Interrupted:
 		length = fmt.Sprintf("interrupted after %s of %s", tookText(r.ActualMS), length)
 	}
 	fmt.Fprintf(&b, "%s against %s, seed %d: %s\n\n", length, plainText(strings.Join(r.Target.Hosts, ", ")), r.Scenario.Seed, LoadSums(r.Plans))
 	b.WriteString(LoadTable(r.Plans))
 	b.WriteString("  p50 and p99 are of admitted requests, from when they were due\n")
-	var findings, rest []string
+	var findings, rest, thresholds []string
+	if r.Ended != "" {
+		findings = append(findings, "!! the run was ended: "+plainText(r.Ended))
+	}
+	if len(r.Thresholds) > 0 {
+		thresholds = loadThresholds(r.Thresholds)
+	}
 	for _, d := range r.Untold {
 		findings = append(findings, "!! "+LoadDoubt(d))
 	}
@@ -36,7 +45,7 @@ func Load(w io.Writer, r record.Run) error {
 	for _, text := range r.Limits {
 		limits = append(limits, "  - "+plainText(text))
 	}
-	for _, lines := range [][]string{findings, rest, append([]string{"what limits this"}, limits...)} {
+	for _, lines := range [][]string{thresholds, findings, rest, append([]string{"what limits this"}, limits...)} {
 		if len(lines) > 0 {
 			b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
 		}

@@ -51,7 +51,14 @@ func TestLoad(t *testing.T) {
 	plus.RateJudged = record.Judged{Undecided: 4}
 	untold.Plans = append(untold.Plans, plus)
 	untold.Untold = untold.Doubts()
-	for name, r := range map[string]record.Run{"load.txt": loadRun(), "load-wrong.txt": wrong, "load-untold.txt": untold} {
+	broken := loadRun()
+	broken.Interrupted, broken.ActualMS, broken.Ended = true, 9_000, "the threshold free.rejected.rate < 5% was broken: 14.3 %"
+	broken.Thresholds = []record.RunThreshold{
+		{Threshold: "free.rejected.rate < 5%", Verdict: record.ThresholdBroken, Seen: "14.3 % (344 of 2,410)"},
+		{Threshold: "undue-429 == 0", Verdict: record.ThresholdHolds, Seen: "0 of 816"},
+		{Threshold: "gold\x1b.anonymous.latency.p99 < 1s", Verdict: record.ThresholdNoData, Seen: "nothing was timed"},
+	}
+	for name, r := range map[string]record.Run{"load.txt": loadRun(), "load-broken.txt": broken, "load-wrong.txt": wrong, "load-untold.txt": untold} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			require.NoError(t, render.Load(&b, r))
@@ -59,4 +66,15 @@ func TestLoad(t *testing.T) {
 			require.NotContains(t, b.String(), "\x1b")
 		})
 	}
+}
+
+func TestLoadVerdictsAreNamed(t *testing.T) {
+	r := loadRun()
+	require.Empty(t, render.LoadBroken(r)+render.LoadNoData(r))
+	r.Thresholds = []record.RunThreshold{
+		{Threshold: "a < 1", Verdict: record.ThresholdBroken, Seen: "2"}, {Threshold: "b < 1", Verdict: record.ThresholdHolds},
+		{Threshold: "c < 1", Verdict: record.ThresholdBroken, Seen: "3"}, {Threshold: "d < 1", Verdict: record.ThresholdNoData, Seen: "nothing was counted"},
+	}
+	require.Equal(t, "2 of 4 thresholds broken: a < 1: 2; c < 1: 3", render.LoadBroken(r))
+	require.Equal(t, "1 of 4 thresholds without data: d < 1: nothing was counted", render.LoadNoData(r))
 }
