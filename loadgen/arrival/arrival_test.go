@@ -23,11 +23,22 @@ func rate(t require.TestingT, requests, per int64) arrival.Rate {
 // processes draws any process whose requests are not closer than the run is long.
 func processes(t *rapid.T) arrival.Process {
 	requests, per := rapid.Int64Range(1, 3000).Draw(t, "requests"), rapid.Int64Range(1, 1000).Draw(t, "per")
-	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	switch rapid.IntRange(0, 4).Draw(t, "kind") {
 	case 0:
 		return arrival.Constant(rate(t, requests, per))
 	case 1:
 		return arrival.Poisson(rate(t, requests, per))
+	case 2:
+		c, _ := curves(t)
+		return along(t, c)
+	case 3:
+		list := rapid.SliceOfN(rapid.Int64Range(0, 1e11), 0, 50).Draw(t, "times")
+		slices.Sort(list)
+		times := make([]time.Duration, len(list))
+		for i, at := range list {
+			times[i] = time.Duration(at)
+		}
+		return arrival.Times(times)
 	}
 	return arrival.Bursts(rapid.Int64Range(1, 50).Draw(t, "size"), time.Duration(rapid.Int64Range(1e8, 1e11).Draw(t, "every")))
 }
@@ -122,7 +133,8 @@ func TestBurstsComeTogether(t *testing.T) {
 		require.Equal(t, list[0]+time.Duration(i/3)*10*time.Second, due)
 	}
 	require.EqualValues(t, 3, p.Together())
-	require.InDelta(t, 18, p.PerMinute(), 1e-9)
+	require.InDelta(t, 18, p.Peak(), 1e-9)
+	require.InDelta(t, 18, p.Expected(time.Minute), 1e-9)
 }
 
 // TestSchedulesStayWhatTheyAre pins due times: a run is repeated from its seed
@@ -160,13 +172,14 @@ func TestShardsMakeTheWhole(t *testing.T) {
 		list := make([]arrival.Process, users)
 		for i := range list {
 			list[i] = processes(t)
-			if list[i].PerMinute() > 3000 {
+			if list[i].Peak() > 3000 {
 				list[i] = arrival.Bursts(2, 3*time.Second)
 			}
 		}
 		merged := func(in func(user int) bool) []request {
 			var schedules []*arrival.Schedule
 			var names []string
+			numbers := map[string]int64{}
 			for i, p := range list {
 				if in(i) {
 					names = append(names, fmt.Sprintf("u-%03d", i))
@@ -175,12 +188,14 @@ func TestShardsMakeTheWhole(t *testing.T) {
 			}
 			var all []request
 			for tl := arrival.NewTimeline(schedules, end); ; {
-				due, user, ok := tl.Next()
+				r, ok := tl.Next()
 				if !ok {
 					return all
 				}
-				require.True(t, len(all) == 0 || all[len(all)-1].due <= due, "due times descend")
-				all = append(all, request{due, names[user]})
+				require.True(t, len(all) == 0 || all[len(all)-1].due <= r.Due, "due times descend")
+				require.Equal(t, numbers[names[r.User]], r.Number)
+				numbers[names[r.User]]++
+				all = append(all, request{r.Due, names[r.User]})
 			}
 		}
 		whole := merged(func(int) bool { return true })
@@ -225,11 +240,11 @@ func ExampleTimeline() {
 		schedules = append(schedules, arrival.Constant(perMinute).Schedule(7, user))
 	}
 	for t := arrival.NewTimeline(schedules, 20*time.Second); ; {
-		due, user, ok := t.Next()
+		r, ok := t.Next()
 		if !ok {
 			return
 		}
-		fmt.Println(due.Round(time.Millisecond), "user", user)
+		fmt.Println(r.Due.Round(time.Millisecond), "user", r.User)
 	}
 	// Output:
 	// 5.632s user 0

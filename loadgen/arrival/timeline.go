@@ -35,20 +35,27 @@ func NewTimeline(schedules []*Schedule, end time.Duration) *Timeline {
 	return t
 }
 
+// Request is one request on a timeline.
+type Request struct {
+	Due    time.Duration
+	User   int   // place in the list of users
+	Number int64 // among those of the user, from 0
+}
+
 // Next takes the request that is due next off the timeline; false: none is left.
-func (t *Timeline) Next() (due time.Duration, user int, ok bool) {
+func (t *Timeline) Next() (r Request, ok bool) {
 	if len(t.heap) == 0 {
-		return 0, 0, false
+		return Request{}, false
 	}
 	top := &t.heap[0]
-	due, user = top.due, top.user
+	r = Request{Due: top.due, User: top.user, Number: int64(top.schedule.n - 1)}
 	if top.due = top.schedule.Next(); top.due >= t.end {
 		last := len(t.heap) - 1
 		t.heap[0] = t.heap[last]
 		t.heap = t.heap[:last]
 	}
 	t.sink(0)
-	return due, user, true
+	return r, true
 }
 
 // sink restores the order below i.
