@@ -144,7 +144,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 		return record.Run{}, loadError(aboutTarget(f.target, err))
 	}
 	a, err := attack.New(attack.Config{
-		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Operation: attack.OperationOf(file, t),
+		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Site: attack.SiteOf(file, t),
 	})
 	if err != nil {
 		return record.Run{}, err
@@ -170,7 +170,10 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 
 // cast makes the scenario's members and checks that they may be let loose.
 func (f loadFlags) cast(s traffic.Scenario, file target.File) ([]traffic.Member, error) {
-	if err := f.allowed(file); err != nil {
+	if err := f.allowed(s, file); err != nil {
+		return nil, err
+	}
+	if err := s.Fits(file); err != nil {
 		return nil, err
 	}
 	members, err := s.Cast(file.Allowances)
@@ -190,18 +193,24 @@ func (f loadFlags) cast(s traffic.Scenario, file target.File) ([]traffic.Member,
 	return members, nil
 }
 
-// allowed refuses to load a host that nobody named.
-func (f loadFlags) allowed(file target.File) error {
+// allowed refuses to load a host that nobody named, and one beyond this machine
+// without a bound.
+func (f loadFlags) allowed(s traffic.Scenario, file target.File) error {
 	for _, base := range file.BaseURLs {
 		u, err := url.Parse(base)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.target, err)
 		}
 		host := u.Hostname()
-		if a, err := netip.ParseAddr(host); host == "localhost" || err == nil && a.Unmap().IsLoopback() || f.allowHosts.have(host) {
+		if a, err := netip.ParseAddr(host); host == "localhost" || err == nil && a.Unmap().IsLoopback() {
 			continue
 		}
-		return fmt.Errorf("%s: %s is not this machine; say --allow-host %s if you may load it", f.target, host, host)
+		if !f.allowHosts.have(host) {
+			return fmt.Errorf("%s: %s is not this machine; say --allow-host %s if you may load it", f.target, host, host)
+		}
+		if s.MaxRate == 0 {
+			return s.Refuse("max-rate", fmt.Sprintf("missing, and %s is not this machine", host), fmt.Sprintf("requests per second that it may get at most, 1 to %d", traffic.MaxRate))
+		}
 	}
 	return nil
 }
@@ -245,14 +254,15 @@ func (h *hosts) String() string { return strings.Join(*h, ",") }
 func (h *hosts) Type() string   { return "HOST" }
 
 func scenarioRecord(s traffic.Scenario, members []traffic.Member) record.RunScenario {
-	r := record.RunScenario{DurationMS: s.Duration.Milliseconds(), Seed: s.Seed}
+	r := record.RunScenario{DurationMS: s.Duration.Milliseconds(), Seed: s.Seed, MaxRate: s.MaxRate}
 	for _, p := range s.Populations {
 		r.Populations = append(r.Populations, record.RunPopulation{
-			Plan: p.Plan, Users: p.Users, Arrival: p.Arrival.String(), Rate: p.Rate.String(), On429: string(p.On429),
+			Plan: p.Plan, Users: p.Users, Arrival: p.Arrival.String(), Rate: p.Rate.String(), On429: p.On429.String(),
+			Keys: p.Keys, Addresses: p.Addresses, Mix: p.Mix.String(), Spread: p.Spread.String(),
 		})
 	}
 	for _, m := range members {
-		r.Populations[m.Population].PerMinute = m.Process.PerMinute()
+		r.Populations[m.Population].PerMinute += m.Process.Expected(s.Duration) / s.Duration.Minutes() / float64(s.Populations[m.Population].Users)
 	}
 	return r
 }

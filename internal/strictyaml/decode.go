@@ -109,7 +109,7 @@ func (d decoder) text(n ast.Node, key string, u encoding.TextUnmarshaler) error 
 		}
 	}
 	if err := u.UnmarshalText([]byte(s)); err != nil {
-		return d.doc.refuse(n, key, printable(err.Error()), "")
+		return d.doc.refuse(n, key, shortened(err.Error(), 240), "")
 	}
 	return nil
 }

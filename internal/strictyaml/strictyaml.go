@@ -239,8 +239,10 @@ func lineOf(n ast.Node) int {
 }
 
 // printable keeps an error on one line whatever the file holds.
-func printable(s string) string {
-	const most = 80
+func printable(s string) string { return shortened(s, 80) }
+
+// shortened is printable for a text of ours, which may say more.
+func shortened(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
 	}

@@ -30,12 +30,12 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"github.com/invoicespec/brimline/loadgen/arrival"
+	"github.com/invoicespec/brimline/loadgen/manners"
 	"github.com/invoicespec/brimline/loadgen/measure"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 	"github.com/invoicespec/brimline/reports/record"
@@ -60,7 +60,7 @@ type Config struct {
 	Members   []traffic.Member // recruited
 	Duration  time.Duration
 	Seed      int64
-	Operation Operation
+	Site      Site
 	Transport http.RoundTripper // must report to net/http/httptrace; nil: over the network
 }
 
@@ -72,15 +72,15 @@ type Attack struct {
 	workers int
 	started time.Time
 	slots   *slots
-	holdOff []atomic.Int64 // by user: no request that is due before this, in nanoseconds
+	users   []manners.User // what those remember who do not ignore 429s
 }
 
 // New prepares an attack.
 func New(c Config) (*Attack, error) {
-	if err := c.Operation.prepare(); err != nil {
+	if err := c.Site.prepare(c.Members); err != nil {
 		return nil, err
 	}
-	a := &Attack{config: c, workers: workers(c.Members), holdOff: make([]atomic.Int64, len(c.Members))}
+	a := &Attack{config: c, workers: workers(c.Members, c.Site), users: make([]manners.User, len(c.Members))}
 	a.slots = newSlots(a.workers)
 	subjects := make([]measure.Subject, len(c.Members))
 	for i, m := range c.Members {
@@ -93,16 +93,17 @@ func New(c Config) (*Attack, error) {
 }
 
 // workers is the cap on requests in flight.
-func workers(members []traffic.Member) int {
-	perSecond, together := 0.0, int64(0)
+func workers(members []traffic.Member, site Site) int {
+	n, together := 0.0, int64(0)
 	for _, m := range members {
-		perSecond += m.Process.PerMinute() / 60
+		perSecond := m.Process.Peak() / 60
+		slow := m.Mix.Share(traffic.Slow)
+		n += perSecond * ((1-slow)*Foreseen.Seconds() + slow*(Foreseen+site.Requests[traffic.Slow].Takes).Seconds())
 		if n := m.Process.Together(); n > 1 {
 			together += n
 		}
 	}
-	n := math.Ceil(perSecond*Foreseen.Seconds()) + float64(together)
-	return int(min(max(n, fewestWorkers), mostWorkers))
+	return int(min(max(math.Ceil(n)+float64(together), fewestWorkers), mostWorkers))
 }
 
 // now is the time since the run began.
@@ -124,7 +125,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	defer cut()
 	t := &transport{attack: a, base: c.Transport, stop: ctx.Done(), requests: requests}
 	if t.base == nil {
-		network := newNetwork(a.workers, a.config.Operation.TLS, &t.connections)
+		network := newNetwork(a.workers, c.Members, c.Site.TLS, &t.connections)
 		defer network.CloseIdleConnections()
 		t.base = network
 	}
@@ -146,11 +147,11 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	}
 	end, interrupted := a.now(), ctx.Err() != nil
 	for {
-		_, user, ok := timeline.Next()
+		r, ok := timeline.Next()
 		if !ok {
 			break
 		}
-		a.Meter.Unsent(user)
+		a.Meter.Unsent(r.User)
 	}
 
 	r := record.Run{
@@ -181,8 +182,8 @@ func (a *Attack) count(s *slot) {
 	}
 }
 
-// held reports whether a user who obeys does not ask now.
-func (a *Attack) held(user int, due time.Duration) bool { return a.holdOff[user].Load() > int64(due) }
+// held reports whether a user who met a 429 does not ask what is due then.
+func (a *Attack) held(user int, due time.Duration) bool { return a.users[user].Holds(due) }
 
 // cutLater gives answers a little time after ctx is done. The caller ends it.
 func cutLater(ctx, requests context.Context, cut context.CancelFunc) (end func()) {

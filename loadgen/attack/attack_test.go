@@ -14,6 +14,7 @@ import (
 
 	"github.com/invoicespec/brimline/loadgen/arrival"
 	"github.com/invoicespec/brimline/loadgen/attack"
+	"github.com/invoicespec/brimline/loadgen/manners"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 	"github.com/invoicespec/brimline/reports/record"
 )
@@ -133,7 +134,9 @@ func TestStoppedInTheCrush(t *testing.T) {
 			const d = 10 * time.Second
 			list := members(arrival.Poisson(perSecond(t, 20)), 20, d)
 			for i := range list {
-				list[i].Obeys = i%2 == 0
+				if i%2 == 0 {
+					list[i].On429 = manners.Obey()
+				}
 			}
 			random := rand.New(rand.NewPCG(i, 1))
 			times := make([]time.Duration, 10_000)
@@ -179,13 +182,19 @@ func TestObeyingUsersWait(t *testing.T) {
 		"told nothing":  {"", time.Second, false},
 		"told 0":        {"0", time.Second, false},
 		"told nonsense": {"soon", time.Second, false},
+		"told less":     {"-3", time.Second, false},
+		"told a part":   {"1.5", time.Second, false},
+		"told a date":   {"Mon, 30 Nov 2026 20:00:00 GMT", time.Second, false},
+		"told two":      {"3, 4", time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const d = 20 * time.Second
 				list := members(arrival.Constant(perSecond(t, 4)), 10, d)
 				for i := range list {
-					list[i].Obeys = i < 5
+					if i < 5 {
+						list[i].On429 = manners.Obey()
+					}
 				}
 				server := &canned{answer: func(string, time.Duration) (int, string, time.Duration, error) {
 					return 429, c.wait, 5 * time.Millisecond, nil
@@ -230,7 +239,7 @@ func TestNothingSecretLeaves(t *testing.T) {
 		text, err := json.Marshal(r)
 		require.NoError(t, err)
 		for _, m := range list {
-			require.False(t, m.Key.In(string(text)))
+			require.False(t, m.Keys[0].In(string(text)))
 		}
 		require.Contains(t, string(text), `"transport_errors":[{"name":"other","n":30}]`)
 		for _, h := range c.heads {
@@ -248,10 +257,10 @@ func TestReplicasAreAskedInTurn(t *testing.T) {
 		const d = 5 * time.Second
 		list := members(arrival.Constant(perSecond(t, 2)), 2, d)
 		hosts := map[string]int{}
-		o := operation()
+		o := site()
 		o.BaseURLs = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
 		c := &canned{answer: always(200, 0)}
-		a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Operation: o, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Site: o, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			hosts[r.URL.Host]++
 			require.Equal(t, "/v1/invoice/calculate", r.URL.RequestURI())
 			return c.RoundTrip(r)
@@ -268,16 +277,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestOperationsThatCannotBeSent(t *testing.T) {
-	for name, spoil := range map[string]func(*attack.Operation){
-		"no URL":      func(o *attack.Operation) { o.BaseURLs = nil },
-		"broken URL":  func(o *attack.Operation) { o.BaseURLs = []string{"127.0.0.1:80"} },
-		"no path":     func(o *attack.Operation) { o.Path = "" },
-		"two slashes": func(o *attack.Operation) { o.Path = "//v1" },
+	for name, spoil := range map[string]func(*attack.Site){
+		"no URL":      func(s *attack.Site) { s.BaseURLs = nil },
+		"broken URL":  func(s *attack.Site) { s.BaseURLs = []string{"127.0.0.1:80"} },
+		"no path":     func(s *attack.Site) { alter(s, func(r *attack.Request) { r.Path = "" }) },
+		"two slashes": func(s *attack.Site) { alter(s, func(r *attack.Request) { r.Path = "//v1" }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := operation()
+			o := site()
 			spoil(&o)
-			_, err := attack.New(attack.Config{Operation: o})
+			_, err := attack.New(attack.Config{Site: o})
 			require.Error(t, err)
 		})
 	}

@@ -89,7 +89,7 @@ func members(p arrival.Process, users int, d time.Duration) []traffic.Member {
 		list = append(list, traffic.Member{
 			Name: name, Plan: "free", Process: p, Planned: p.Count(seed, name, d), Rested: true,
 			Allowance: oracle.Allowance{RequestsPerMinute: 1_000_000, Burst: 1_000_000, Concurrency: 100_000},
-			Key:       target.NewSecret("isk_test_" + name),
+			Keys:      []target.Secret{target.NewSecret("isk_test_" + name)},
 		})
 	}
 	return list
@@ -103,18 +103,28 @@ func perSecond(t *testing.T, n int64) arrival.Rate {
 	return r
 }
 
-func operation() attack.Operation {
-	return attack.Operation{
-		BaseURLs: []string{"http://127.0.0.1:1"}, Method: "POST", Path: "/v1/invoice/calculate", Body: []byte("{}"), Expect: 200,
+func site() attack.Site {
+	return attack.Site{
+		BaseURLs:   []string{"http://127.0.0.1:1"},
 		Credential: target.Credential{Header: "Authorization", Template: "Bearer {key}"},
+		Requests: map[traffic.Operation]attack.Request{
+			traffic.Valid: {Method: "POST", Path: "/v1/invoice/calculate", Body: []byte("{}"), Expect: 200},
+		},
 	}
+}
+
+// alter changes the valid request of a site.
+func alter(s *attack.Site, change func(*attack.Request)) {
+	r := s.Requests[traffic.Valid]
+	change(&r)
+	s.Requests[traffic.Valid] = r
 }
 
 // start prepares a run over a canned server, which begins its clock now.
 func start(t *testing.T, list []traffic.Member, d time.Duration, c *canned) *attack.Attack {
 	t.Helper()
 	c.t, c.began = t, time.Now()
-	a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Operation: operation(), Transport: c})
+	a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Site: site(), Transport: c})
 	require.NoError(t, err)
 	return a
 }

@@ -8,15 +8,52 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/invoicespec/brimline/loadgen/traffic"
 )
 
-// newNetwork is net/http's transport, set up to send what it is told and nothing
-// else. It counts the connections that it opens.
-func newNetwork(workers int, trust *tls.Config, opened *atomic.Int64) *http.Transport {
+// from is the key of a request's context under which stands the address that it
+// is to come from.
+type from struct{}
+
+// network is net/http's transports: one for whatever this machine sends from, and
+// one for each address that members want to come from.
+type network map[netip.Addr]*http.Transport
+
+func newNetwork(workers int, members []traffic.Member, trust *tls.Config, opened *atomic.Int64) network {
+	n := network{netip.Addr{}: newTransport(workers, netip.Addr{}, trust, opened)}
+	for _, m := range members {
+		if m.From != nil && n[m.From.From] == nil {
+			n[m.From.From] = newTransport(workers, m.From.From, trust, opened)
+		}
+	}
+	return n
+}
+
+// RoundTrip sends a request from where it is to come from.
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
+	address, _ := r.Context().Value(from{}).(netip.Addr)
+	return n[address].RoundTrip(r)
+}
+
+// CloseIdleConnections closes those that are kept.
+func (n network) CloseIdleConnections() {
+	for _, t := range n {
+		t.CloseIdleConnections()
+	}
+}
+
+// newTransport is net/http's, set up to send what it is told and nothing else. It
+// counts the connections that it opens.
+func newTransport(workers int, from netip.Addr, trust *tls.Config, opened *atomic.Int64) *http.Transport {
 	dialer := &net.Dialer{Timeout: Timeout, KeepAlive: 15 * time.Second}
+	if from.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+	}
 	h1 := new(http.Protocols)
 	h1.SetHTTP1(true)
 	return &http.Transport{

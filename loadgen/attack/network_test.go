@@ -19,6 +19,7 @@ import (
 
 	"github.com/invoicespec/brimline/loadgen/arrival"
 	"github.com/invoicespec/brimline/loadgen/attack"
+	"github.com/invoicespec/brimline/loadgen/manners"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -26,13 +27,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // over runs a moment of load over the network: forty requests, if the machine is
 // not too slow for them.
-func over(ctx context.Context, t *testing.T, change func(*attack.Operation)) (record.Run, record.RunPlan) {
+func over(ctx context.Context, t *testing.T, change func(*attack.Site)) (record.Run, record.RunPlan) {
 	t.Helper()
-	o := operation()
+	o := site()
 	change(&o)
 	const d = 200 * time.Millisecond
 	list := members(arrival.Constant(perSecond(t, 50)), 4, d)
-	a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Operation: o})
+	a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Site: o})
 	require.NoError(t, err)
 	r, err := a.Run(ctx)
 	require.NoError(t, err)
@@ -84,15 +85,15 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 // TestNothingIsSentTwice: net/http would send a request again, without a word,
 // that a kept connection took and then died on.
 func TestNothingIsSentTwice(t *testing.T) {
-	for name, change := range map[string]func(*attack.Operation){
-		"GET":                     func(o *attack.Operation) { o.Method, o.Body = "GET", nil },
-		"DELETE":                  func(o *attack.Operation) { o.Method, o.Body = "DELETE", nil },
-		"POST":                    func(*attack.Operation) {},
-		"POST, said to be safe":   func(o *attack.Operation) { o.Header = http.Header{"Idempotency-Key": {"1"}} },
-		"PUT without a body":      func(o *attack.Operation) { o.Method, o.Body = "PUT", nil },
-		"OPTIONS without a body":  func(o *attack.Operation) { o.Method, o.Body = "OPTIONS", nil },
-		"a method of their own":   func(o *attack.Operation) { o.Method = "BREW" },
-		"a redirect is an answer": func(o *attack.Operation) { o.Expect = 307 },
+	for name, change := range map[string]func(*attack.Request){
+		"GET":                     func(r *attack.Request) { r.Method, r.Body = "GET", nil },
+		"DELETE":                  func(r *attack.Request) { r.Method, r.Body = "DELETE", nil },
+		"POST":                    func(*attack.Request) {},
+		"POST, said to be safe":   func(r *attack.Request) { r.Header = http.Header{"Idempotency-Key": {"1"}} },
+		"PUT without a body":      func(r *attack.Request) { r.Method, r.Body = "PUT", nil },
+		"OPTIONS without a body":  func(r *attack.Request) { r.Method, r.Body = "OPTIONS", nil },
+		"a method of their own":   func(r *attack.Request) { r.Method = "BREW" },
+		"a redirect is an answer": func(r *attack.Request) { r.Expect = 307 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := listen(t, func(c net.Conn, r *http.Request, nth int64) {
@@ -107,7 +108,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 					c.Close()
 				}
 			})
-			r, p := over(t.Context(), t, func(o *attack.Operation) { change(o); o.BaseURLs = []string{s.url} })
+			r, p := over(t.Context(), t, func(o *attack.Site) { alter(o, change); o.BaseURLs = []string{s.url} })
 			require.Positive(t, p.Sent)
 			require.Equal(t, p.Sent, s.read.Load(), "requests that the server has read")
 			require.Equal(t, r.Generator.Results, r.Generator.Attempts)
@@ -147,7 +148,7 @@ func TestErrorsAreGroupedByKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := listen(t, c.serve)
-			_, p := over(t.Context(), t, func(o *attack.Operation) { o.BaseURLs = []string{s.url} })
+			_, p := over(t.Context(), t, func(o *attack.Site) { o.BaseURLs = []string{s.url} })
 			require.Equal(t, []record.Count{{Name: c.kind, N: p.Sent}}, p.TransportErrors)
 			require.Equal(t, p.Sent, s.read.Load())
 		})
@@ -157,7 +158,7 @@ func TestErrorsAreGroupedByKind(t *testing.T) {
 		require.NoError(t, err)
 		url := "http://" + l.Addr().String()
 		l.Close()
-		r, p := over(t.Context(), t, func(o *attack.Operation) { o.BaseURLs = []string{url} })
+		r, p := over(t.Context(), t, func(o *attack.Site) { o.BaseURLs = []string{url} })
 		require.Equal(t, []record.Count{{Name: "connect", N: p.Sent}}, p.TransportErrors)
 		require.Zero(t, r.Generator.Attempts)
 		require.Zero(t, r.Generator.Connections)
@@ -167,7 +168,7 @@ func TestErrorsAreGroupedByKind(t *testing.T) {
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		s.StartTLS()
 		defer s.Close()
-		_, p := over(t.Context(), t, func(o *attack.Operation) { o.BaseURLs = []string{s.URL} })
+		_, p := over(t.Context(), t, func(o *attack.Site) { o.BaseURLs = []string{s.URL} })
 		require.Equal(t, []record.Count{{Name: "tls", N: p.Sent}}, p.TransportErrors)
 	})
 	t.Run("no answer by the time of the stop", func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestErrorsAreGroupedByKind(t *testing.T) {
 		hang := make(chan struct{})
 		defer close(hang)
 		s := listen(t, func(_ net.Conn, _ *http.Request, nth int64) { stop(); <-hang })
-		r, p := over(ctx, t, func(o *attack.Operation) { o.BaseURLs = []string{s.url} })
+		r, p := over(ctx, t, func(o *attack.Site) { o.BaseURLs = []string{s.url} })
 		require.True(t, r.Interrupted)
 		require.Equal(t, []record.Count{{Name: "cut off", N: p.Sent}}, p.TransportErrors)
 		require.Positive(t, p.Unsent)
@@ -189,14 +190,14 @@ func TestTheHeadCountsWithoutItsBody(t *testing.T) {
 		io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nRateLimit-Limit: 10\r\nRetry-After: 60\r\nContent-Length: 200\r\n\r\n{")
 		c.Close()
 	})
-	o := operation()
+	o := site()
 	o.BaseURLs = []string{s.url}
 	const d = 200 * time.Millisecond
 	list := members(arrival.Constant(perSecond(t, 50)), 4, d)
 	for i := range list {
-		list[i].Obeys = true
+		list[i].On429 = manners.Obey()
 	}
-	a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Operation: o})
+	a, err := attack.New(attack.Config{Members: list, Duration: d, Seed: seed, Site: o})
 	require.NoError(t, err)
 	r, err := a.Run(t.Context())
 	require.NoError(t, err)
@@ -210,7 +211,7 @@ func TestTheHeadCountsWithoutItsBody(t *testing.T) {
 // TestConnectionsAreKept: as many as requests were ever in flight, and no more.
 func TestConnectionsAreKept(t *testing.T) {
 	s := listen(t, func(c net.Conn, _ *http.Request, _ int64) { io.WriteString(c, ok) })
-	r, p := over(t.Context(), t, func(o *attack.Operation) { o.BaseURLs = []string{s.url} })
+	r, p := over(t.Context(), t, func(o *attack.Site) { o.BaseURLs = []string{s.url} })
 	require.Equal(t, p.Sent, p.Admitted)
 	require.LessOrEqual(t, r.Generator.Connections, r.Generator.Workers)
 	require.Less(t, r.Generator.Connections, p.Sent)

@@ -10,73 +10,118 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/internal/build"
+	"github.com/invoicespec/brimline/loadgen/traffic"
 )
 
-// Operation is the request that every user sends.
-type Operation struct {
+// Site is where requests go and what they are.
+type Site struct {
 	BaseURLs   []string // asked in turn
-	Method     string
-	Path       string      // sent as it is spelled
-	Header     http.Header // sent as spelled
-	Body       []byte
-	Expect     int // the status that says it succeeded
 	Credential target.Credential
 	Wording    contract.Wording // of the answers
 	TLS        *tls.Config      // nil: whom this machine trusts
+	Requests   map[traffic.Operation]Request
+	Stranger   target.Secret // a key that nobody has
 
-	urls []*url.URL
-	next *atomic.Uint64
+	urls  map[traffic.Operation][]*url.URL
+	asked *atomic.Uint64
 }
 
-// OperationOf is the operation of a target that succeeds.
-func OperationOf(f target.File, t *target.Target) Operation {
-	r := t.Valid()
-	return Operation{
-		BaseURLs: f.BaseURLs, Method: r.Method, Path: r.Path, Header: r.Header, Body: r.Body,
-		Expect: t.ExpectValid(), Credential: f.Credential, Wording: t.Wording(), TLS: t.TLS(),
-	}
+// Request is what an operation sends.
+type Request struct {
+	Method string
+	Path   string      // sent as it is spelled
+	Header http.Header // sent as spelled
+	Body   []byte
+	Expect int           // the status that says it was let in and did what it does; 0: none says so
+	Takes  time.Duration // at least, if it is let in
 }
 
-func (o *Operation) prepare() error {
-	if !strings.HasPrefix(o.Path, "/") || strings.HasPrefix(o.Path, "//") {
-		return fmt.Errorf("%q cannot be sent as it is spelled; accepted: a path that begins with one /", o.Path)
+// SiteOf is a target with the operations that it has.
+func SiteOf(f target.File, t *target.Target) Site {
+	request := func(r target.Request, expect int) Request {
+		return Request{Method: r.Method, Path: r.Path, Header: r.Header, Body: r.Body, Expect: expect}
 	}
-	o.next = new(atomic.Uint64)
-	o.urls = nil
-	for _, base := range o.BaseURLs {
-		u, err := url.Parse(base)
-		if err != nil || u.Host == "" {
-			return fmt.Errorf("%q is no base URL", base)
+	s := Site{
+		BaseURLs: f.BaseURLs, Credential: f.Credential, Wording: t.Wording(), TLS: t.TLS(),
+		Requests: map[traffic.Operation]Request{
+			traffic.Valid:           request(t.Valid(), t.ExpectValid()),
+			traffic.Unauthenticated: request(t.Valid(), 0),
+		},
+		Stranger: target.NewSecret(t.WrongKey()),
+	}
+	if r, ok := t.Invalid(); ok {
+		s.Requests[traffic.Invalid] = request(r, t.ExpectInvalid())
+	}
+	if o := f.Operations.Slow; o != nil {
+		r := request(t.Staying(target.PlaceWork), t.ExpectStaying(target.PlaceWork))
+		r.Takes = o.Takes
+		s.Requests[traffic.Slow] = r
+	}
+	return s
+}
+
+// prepare checks that everything that members ask for can be sent.
+func (s *Site) prepare(members []traffic.Member) error {
+	s.asked = new(atomic.Uint64)
+	s.urls = map[traffic.Operation][]*url.URL{}
+	for o, r := range s.Requests {
+		if !strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "//") {
+			return fmt.Errorf("%q cannot be sent as it is spelled; accepted: a path that begins with one /", r.Path)
 		}
-		// Opaque, so that the path is not cleaned or encoded anew.
-		o.urls = append(o.urls, &url.URL{Scheme: u.Scheme, Host: u.Host, Opaque: o.Path})
+		for _, base := range s.BaseURLs {
+			u, err := url.Parse(base)
+			if err != nil || u.Host == "" {
+				return fmt.Errorf("%q is no base URL", base)
+			}
+			// Opaque, so that the path is not cleaned or encoded anew.
+			s.urls[o] = append(s.urls[o], &url.URL{Scheme: u.Scheme, Host: u.Host, Opaque: r.Path})
+		}
+		if len(s.urls[o]) == 0 {
+			return fmt.Errorf("no base URL to send %s %s to", r.Method, r.Path)
+		}
 	}
-	if len(o.urls) == 0 {
-		return fmt.Errorf("no base URL to send %s %s to", o.Method, o.Path)
+	for _, m := range members {
+		for _, o := range traffic.Operations() {
+			if _, ok := s.Requests[o]; !ok && m.Mix.Share(o) > 0 {
+				return fmt.Errorf("%s asks for %s operations, and the target has none", m.Name, o)
+			}
+		}
 	}
 	return nil
 }
 
-// request is the request with a user's key.
-func (o *Operation) request(ctx context.Context, key target.Secret) *http.Request {
-	to := o.urls[(o.next.Add(1)-1)%uint64(len(o.urls))]
-	h := make(http.Header, len(o.Header)+2)
-	for name, values := range o.Header {
+// request is a member's request of a number.
+func (s *Site) request(ctx context.Context, m *traffic.Member, number int64, o traffic.Operation) *http.Request {
+	urls := s.urls[o]
+	to := urls[(s.asked.Add(1)-1)%uint64(len(urls))]
+	what, key := s.Requests[o], m.Key(number)
+	if o == traffic.Unauthenticated {
+		key = s.Stranger
+	}
+	h := make(http.Header, len(what.Header)+2)
+	for name, values := range what.Header {
 		h[name] = values
+	}
+	if m.From != nil {
+		for name, values := range m.From.Header {
+			h[name] = values
+		}
+		ctx = context.WithValue(ctx, from{}, m.From.From)
 	}
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = []string{"brimline/" + build.Version()}
 	}
-	h[o.Credential.Header] = []string{strings.Replace(o.Credential.Template, "{key}", key.Reveal(), 1)}
-	r := &http.Request{Method: o.Method, URL: to, Host: to.Host, Header: h, ContentLength: int64(len(o.Body))}
+	h[s.Credential.Header] = []string{strings.Replace(s.Credential.Template, "{key}", key.Reveal(), 1)}
+	r := &http.Request{Method: what.Method, URL: to, Host: to.Host, Header: h, ContentLength: int64(len(what.Body))}
 	switch {
-	case len(o.Body) > 0:
-		r.Body = once{bytes.NewReader(o.Body)}
-	case o.Method != http.MethodPost && o.Method != http.MethodPut && o.Method != http.MethodPatch:
+	case len(what.Body) > 0:
+		r.Body = once{bytes.NewReader(what.Body)}
+	case what.Method != http.MethodPost && what.Method != http.MethodPut && what.Method != http.MethodPatch:
 		r.Body = once{bytes.NewReader(nil)}
 	}
 	return r.WithContext(ctx)

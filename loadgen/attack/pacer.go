@@ -22,21 +22,21 @@ type pacer struct {
 func (p *pacer) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 	a := p.attack
 	for {
-		due, user, ok := p.timeline.Next()
+		r, ok := p.timeline.Next()
 		if !ok {
 			return 0, true
 		}
-		if !p.until(due) {
-			a.Meter.Unsent(user)
+		if !p.until(r.Due) {
+			a.Meter.Unsent(r.User)
 			return 0, true
 		}
 		switch {
-		case a.held(user, due):
-			a.Meter.HeldOff(user, due)
-		case a.now()-due > MostLate:
-			a.Meter.Dropped(user, due, p.busy)
+		case a.held(r.User, r.Due):
+			a.Meter.HeldOff(r.User, r.Due)
+		case a.now()-r.Due > MostLate:
+			a.Meter.Dropped(r.User, r.Due, p.busy)
 		default:
-			p.busy = a.slots.push(user, due)
+			p.busy = a.slots.push(r)
 			if p.busy {
 				p.reached++
 			}

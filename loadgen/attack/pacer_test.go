@@ -22,7 +22,7 @@ func TestStallOnOurSideIsNotCaughtUp(t *testing.T) {
 		process := arrival.Constant(rate)
 		a, err := New(Config{
 			Members:   []traffic.Member{{Name: "u", Plan: "p", Process: process, Planned: 1000}},
-			Operation: Operation{BaseURLs: []string{"http://127.0.0.1:1"}, Path: "/"},
+			Site:      Site{BaseURLs: []string{"http://127.0.0.1:1"}, Requests: map[traffic.Operation]Request{traffic.Valid: {Path: "/"}}},
 		})
 		require.NoError(t, err)
 		a.started = time.Now()
@@ -78,6 +78,6 @@ func TestWorkersFollowLittlesLaw(t *testing.T) {
 		"and a burst on top":           {[]traffic.Member{member(rate(6000)), member(arrival.Bursts(60, time.Minute))}, 161},
 		"never so many that they melt": {[]traffic.Member{member(rate(1_000_000))}, 2000},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, workers(c.members)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, workers(c.members, Site{})) })
 	}
 }

@@ -69,7 +69,7 @@ func against(t *testing.T, scenario string, wrong func(*wiring.Parts)) record.Ru
 	people, err := sc.Cast(file.Allowances)
 	require.NoError(t, err)
 	require.NoError(t, traffic.Recruit(t.Context(), tg, people))
-	a, err := attack.New(attack.Config{Members: people, Duration: sc.Duration, Seed: sc.Seed, Operation: attack.OperationOf(file, tg)})
+	a, err := attack.New(attack.Config{Members: people, Duration: sc.Duration, Seed: sc.Seed, Site: attack.SiteOf(file, tg)})
 	require.NoError(t, err)
 	r, err := a.Run(t.Context())
 	require.NoError(t, err)

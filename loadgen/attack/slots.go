@@ -9,6 +9,7 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
+	"github.com/invoicespec/brimline/loadgen/arrival"
 	"github.com/invoicespec/brimline/loadgen/measure"
 )
 
@@ -18,7 +19,7 @@ type fate uint8
 const (
 	unsent  fate = iota // the run's end came before
 	late                // came to a worker too late
-	heldOff             // its user began to obey a Retry-After meanwhile
+	heldOff             // its user met a 429 meanwhile
 	sent
 )
 
@@ -27,6 +28,7 @@ type slot struct {
 	place  int
 	url    string // carries the place, in a fragment
 	user   int
+	number int64 // of the request, among the user's
 	due    time.Duration
 	busy   bool // every worker was waiting for an answer when it was handed over
 	fate   fate
@@ -50,7 +52,7 @@ func newSlots(workers int) *slots {
 }
 
 // push puts a slot into the queue and says whether every worker is busy.
-func (s *slots) push(user int, due time.Duration) (busy bool) {
+func (s *slots) push(r arrival.Request) (busy bool) {
 	s.mu.Lock()
 	if len(s.spare) == 0 {
 		place := len(s.all)
@@ -63,7 +65,7 @@ func (s *slots) push(user int, due time.Duration) (busy bool) {
 	s.mu.Unlock()
 
 	busy = s.inUse.Add(1) > s.workers
-	*next = slot{place: next.place, url: next.url, user: user, due: due, busy: busy}
+	*next = slot{place: next.place, url: next.url, user: r.User, number: r.Number, due: r.Due, busy: busy}
 	s.queue <- next
 	return busy
 }

@@ -41,6 +41,7 @@ type Answer struct {
 	Outcome  record.Outcome
 	Status   int    // of [record.OutcomeOtherStatus]
 	Error    string // the kind of a [record.OutcomeTransportError]
+	Stranger bool   // sent with a key that nobody has: it says nothing of the user
 	NoWait   bool   // a 429 to a user who obeys, without a Retry-After that can be obeyed
 }
 
@@ -122,7 +123,7 @@ func (m *Meter) Dropped(user int, due time.Duration, busy bool) {
 	p.seconds.at(due).dropped++
 }
 
-// HeldOff counts a request that was not sent since its user obeys a Retry-After.
+// HeldOff counts a request that was not sent because of a 429 that its user met.
 func (m *Meter) HeldOff(user int, due time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,16 +167,16 @@ func (m *Meter) Answered(a Answer) {
 		p.RejectedRate++
 		u.RejectedRate++
 		answered.rejectedRate++
-		p.refuse(u, a.Sent)
+		p.refuse(u, a)
 	case record.OutcomeRejectedConcurrency:
 		p.RejectedConcurrency++
 		u.RejectedConcurrency++
 		answered.rejectedConcurrency++
-		p.refuse(u, a.Sent)
+		p.refuse(u, a)
 	case record.OutcomeRejectedAnonymous:
 		p.RejectedAnonymous++
 		u.RejectedOtherwise++
-		p.refuse(u, a.Sent)
+		p.refuse(u, a)
 	case record.OutcomeUnauthenticated:
 		p.Unauthenticated++
 	case record.OutcomeConfigUnavailable:
@@ -184,7 +185,7 @@ func (m *Meter) Answered(a Answer) {
 		p.statuses[a.Status]++
 		if a.Status == http.StatusTooManyRequests {
 			u.RejectedOtherwise++
-			p.refuse(u, a.Sent)
+			p.refuse(u, a)
 		}
 	default:
 		p.errors[a.Error]++
@@ -212,14 +213,17 @@ func (p *plan) time(a Answer) {
 	}
 }
 
-// refuse notes a 429 to a request that was sent then.
-func (p *plan) refuse(u *user, sent time.Duration) {
+// refuse notes a 429, unless it was a stranger's.
+func (p *plan) refuse(u *user, a Answer) {
+	if a.Stranger {
+		return
+	}
 	if !u.affected {
 		u.affected = true
 		p.UsersAffected++
 	}
 	if !u.refused {
-		u.refused, u.since = true, sent
+		u.refused, u.since = true, a.Sent
 	}
 }
 

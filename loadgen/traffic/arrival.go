@@ -69,7 +69,7 @@ func (w *Word) UnmarshalText(text []byte) error {
 // UnmarshalText reads a word.
 func (a *Arrival) UnmarshalText(text []byte) error {
 	if a.Word = string(text); a.Word != string(Constant) && a.Word != string(Poisson) {
-		return fmt.Errorf("%.12q is no arrival; accepted: %s, %s, or a mapping of %s", a.Word, Constant, Poisson, strings.Join(shapes, ", "))
+		return fmt.Errorf("%.12q is no arrival; accepted: %s, %s, or keys %s", a.Word, Constant, Poisson, strings.Join(shapes, ", "))
 	}
 	return nil
 }

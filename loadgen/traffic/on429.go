@@ -34,7 +34,7 @@ const (
 // UnmarshalText reads one.
 func (r *Reaction) UnmarshalText(text []byte) error {
 	if *r = Reaction(text); *r != Ignore && *r != Obey && *r != ObeyWithJitter {
-		return fmt.Errorf("%.20q is not known; accepted: %s, %s, %s", text, Ignore, Obey, ObeyWithJitter)
+		return fmt.Errorf("%.12q is not known; accepted: %s, %s, %s", text, Ignore, Obey, ObeyWithJitter)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (r *Reaction) UnmarshalText(text []byte) error {
 // UnmarshalText reads a word.
 func (o *On429) UnmarshalText(text []byte) error {
 	if err := o.Word.UnmarshalText(text); err != nil {
-		return fmt.Errorf("%w, or a mapping of backoff, then, give-up-after", err)
+		return fmt.Errorf("%w, or keys backoff, give-up-after", err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/loadgen/arrival"
+	"github.com/invoicespec/brimline/loadgen/manners"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 	"github.com/invoicespec/brimline/reference/server"
 )
@@ -65,18 +66,19 @@ func TestScenarioIsRead(t *testing.T) {
 	for i, want := range map[int]struct {
 		name    string
 		process arrival.Process
-		obeys   bool
+		on429   manners.Manners
 	}{
-		0:  {"free-001", arrival.Poisson(rate(12_000, 1000)), true},
-		19: {"free-020", arrival.Poisson(rate(12_000, 1000)), true},
-		20: {"pro-001", arrival.Bursts(40, 10*time.Second), false},
-		25: {"starter-001", arrival.Constant(rate(90_000, 1000)), false},
-		30: {"free-021", arrival.Constant(rate(12_500, 1000)), false},
+		0:  {"free-001", arrival.Poisson(rate(12_000, 1000)), manners.Obey()},
+		19: {"free-020", arrival.Poisson(rate(12_000, 1000)), manners.Obey()},
+		20: {"pro-001", arrival.Bursts(40, 10*time.Second), manners.Ignore()},
+		25: {"starter-001", arrival.Constant(rate(90_000, 1000)), manners.Ignore()},
+		30: {"free-021", arrival.Constant(rate(12_500, 1000)), manners.Ignore()},
 	} {
 		m := members[i]
 		require.Equal(t, want.name, m.Name)
 		require.Equal(t, want.process, m.Process, m.Name)
-		require.Equal(t, want.obeys, m.Obeys, m.Name)
+		require.Equal(t, want.on429, m.On429, m.Name)
+		require.Equal(t, traffic.Wants{Keys: 1}, m.Wants, m.Name)
 		require.Equal(t, m.Process.Count(7, m.Name, 30*time.Second), m.Planned)
 	}
 	require.EqualValues(t, 45, members[25].Planned)
@@ -111,9 +113,9 @@ func TestScenarioIsRefused(t *testing.T) {
 		"too many users":        {line("{ plan: a, users: 60000, arrival: poisson, rate: 1x, on-429: ignore }") + "  - { plan: b, users: 60000, arrival: poisson, rate: 1x, on-429: ignore }\n", "load.yaml:4: populations[1].users: 60000 is out of range"},
 		"no rate":               {line("{ plan: a, users: 1, arrival: poisson, on-429: ignore }"), "load.yaml:3: populations[0].rate: missing; accepted: requests per minute such as 90"},
 		"no behaviour":          {line("{ plan: a, users: 1, arrival: poisson, rate: 1 }"), "load.yaml:3: populations[0].on-429: missing"},
-		"behaviour":             {line("{ plan: a, users: 1, arrival: poisson, rate: 1, on-429: retry }"), `load.yaml:3: populations[0].on-429: "retry" is not known; accepted: ignore, obey-retry-after`},
-		"arrival":               {line("{ plan: a, users: 1, arrival: uniform, rate: 1, on-429: ignore }"), `load.yaml:3: populations[0].arrival: "uniform" is no arrival; accepted: constant, poisson, {bursts: 40, every: 10s}`},
-		"bursts with a rate":    {line("{ plan: a, users: 1, arrival: { bursts: 4, every: 1s }, rate: 1, on-429: ignore }"), "load.yaml:3: populations[0].rate: bursts carry their own rate"},
+		"behaviour":             {line("{ plan: a, users: 1, arrival: poisson, rate: 1, on-429: retry }"), `load.yaml:3: populations[0].on-429: "retry" is not known; accepted: ignore, obey-retry-after, obey-with-jitter, or keys backoff, give-up-after`},
+		"arrival":               {line("{ plan: a, users: 1, arrival: uniform, rate: 1, on-429: ignore }"), `load.yaml:3: populations[0].arrival: "uniform" is no arrival; accepted: constant, poisson, or keys bursts, on, ramp, steps, sine, replay`},
+		"bursts with a rate":    {line("{ plan: a, users: 1, arrival: { bursts: 4, every: 1s }, rate: 1, on-429: ignore }"), "load.yaml:3: populations[0].rate: this arrival carries its own rate"},
 		"bursts of nothing":     {line("{ plan: a, users: 1, arrival: { bursts: 0, every: 1s }, on-429: ignore }"), "load.yaml:3: populations[0].arrival.bursts: 0 is out of range; accepted: 1 to 10000 requests"},
 		"bursts without pause":  {line("{ plan: a, users: 1, arrival: { bursts: 4, every: 1ms }, on-429: ignore }"), "load.yaml:3: populations[0].arrival.every: 1ms is out of range; accepted: 10ms to 24h"},
 		"bursts without period": {line("{ plan: a, users: 1, arrival: { bursts: 4 }, on-429: ignore }"), "load.yaml:3: populations[0].arrival.every: missing"},
@@ -215,10 +217,10 @@ func TestRecruit(t *testing.T) {
 		seen := map[string]bool{}
 		for _, m := range members {
 			require.True(t, m.Rested, m.Name)
-			seen[m.Key.Reveal()] = true
+			seen[m.Key(0).Reveal()] = true
 		}
 		require.Len(t, seen, len(members), "everybody has a key of their own")
-		require.NotContains(t, fmt.Sprintf("%+v", members), members[0].Key.Reveal())
+		require.NotContains(t, fmt.Sprintf("%+v", members), members[0].Key(0).Reveal())
 	})
 	withoutControl := func(f *target.File) { f.Can.Control = nil }
 	t.Run("users of the keys file may not be", func(t *testing.T) {
@@ -230,7 +232,7 @@ func TestRecruit(t *testing.T) {
 		short := (*traffic.Shortage)(nil)
 		require.ErrorAs(t, err, &short)
 		require.ErrorIs(t, err, target.ErrNoUser)
-		require.Equal(t, []traffic.PlanShortage{{"free", 22, 3}, {"pro", 5, 3}, {"starter", 5, 3}}, short.Plans)
+		require.Equal(t, []traffic.PlanShortage{{"free", 1, 22, 3}, {"pro", 1, 5, 3}, {"starter", 1, 5, 3}}, short.Plans)
 		require.EqualError(t, err, "22 users on plan free are needed, the target lends 3; 5 users on plan pro are needed, the target lends 3; 5 users on plan starter are needed, the target lends 3: list more in its keys file, or let it offer control, which makes them")
 	})
 	t.Run("the target goes away", func(t *testing.T) {
@@ -241,6 +243,8 @@ func TestRecruit(t *testing.T) {
 }
 
 type away struct{}
+
+func (away) Senders(int64) ([]target.Sender, error) { return nil, target.ErrAway }
 
 func (away) Lease(context.Context, string, int) (*target.User, error) { return nil, target.ErrAway }
 

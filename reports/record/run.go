@@ -31,6 +31,7 @@ type Run struct {
 type RunScenario struct {
 	DurationMS  int64           `json:"duration_ms"`
 	Seed        int64           `json:"seed"`
+	MaxRate     int64           `json:"max_rate,omitempty"` // requests in any second, at most
 	Populations []RunPopulation `json:"populations"`
 }
 
@@ -41,7 +42,12 @@ type RunPopulation struct {
 	Arrival   string  `json:"arrival"`        // in words, such as "poisson" or "bursts of 40 every 10s"
 	Rate      string  `json:"rate,omitempty"` // as written: "1.2x" of the allowance, or requests per minute
 	PerMinute float64 `json:"per_minute"`     // of one user, on average
-	On429     string  `json:"on_429"`         // ignore or obey-retry-after
+	On429     string  `json:"on_429"`         // in words, such as "ignore" or "backoff from 100ms to 30s, give up after 5"
+
+	Keys      int64  `json:"keys,omitempty"`      // of each user, used in turn
+	Addresses int64  `json:"addresses,omitempty"` // client addresses that the users share; none: this machine's own
+	Mix       string `json:"mix,omitempty"`       // weights of operations, such as "valid 9, invalid 1"; none: valid ones alone
+	Spread    string `json:"spread,omitempty"`    // of the rate over the users, such as "zipf 1.1"; none: all are equal
 }
 
 // RunTarget is the deployment that was loaded.

@@ -24,8 +24,8 @@ func exampleRun() record.Run {
 	return record.Run{
 		Schema: record.RunSchema, Brimline: "1.0", Started: time.Date(2026, 11, 30, 1, 2, 3, 4, time.UTC), Interrupted: true,
 		PlannedMS: 30_000, ActualMS: 12_345,
-		Scenario: record.RunScenario{DurationMS: 30_000, Seed: 7, Populations: []record.RunPopulation{
-			{Plan: "free", Users: 2, Arrival: "poisson", Rate: "1.2x", PerMinute: 12, On429: "obey-retry-after"},
+		Scenario: record.RunScenario{DurationMS: 30_000, Seed: 7, MaxRate: 100, Populations: []record.RunPopulation{
+			{Plan: "free", Users: 2, Arrival: "poisson", Rate: "1.2x", PerMinute: 12, On429: "obey-retry-after", Keys: 2, Addresses: 3, Mix: "valid 9, invalid 1", Spread: "zipf 1.1"},
 		}},
 		Target: record.RunTarget{
 			Description: "one line", Hosts: []string{"127.0.0.1:1"}, Server: "s", Clock: "real", Operation: "POST /v1/invoice/calculate",
