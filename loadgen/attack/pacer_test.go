@@ -21,8 +21,8 @@ func TestStallOnOurSideIsNotCaughtUp(t *testing.T) {
 		require.NoError(t, err)
 		process := arrival.Constant(rate)
 		a, err := New(Config{
-			Members:   []traffic.Member{{Name: "u", Plan: "p", Process: process, Planned: 1000}},
-			Site:      Site{BaseURLs: []string{"http://127.0.0.1:1"}, Requests: map[traffic.Operation]Request{traffic.Valid: {Path: "/"}}},
+			Members: []traffic.Member{{Name: "u", Plan: "p", Process: process, Planned: 1000}},
+			Site:    Site{BaseURLs: []string{"http://127.0.0.1:1"}, Requests: map[traffic.Operation]Request{traffic.Valid: {Path: "/"}}},
 		})
 		require.NoError(t, err)
 		a.started = time.Now()
