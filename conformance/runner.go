@@ -158,7 +158,7 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 		if r.target.Gone() != gone && len(findings) > 0 { // whoever answered may not have been the same
 			err, findings = fmt.Errorf("%w: nobody was listening for a while", steps.ErrInconclusive), nil
 		}
-		if run.Err() != nil && err != nil && !errors.Is(err, steps.ErrBroken) {
+		if over(run) && err != nil && !errors.Is(err, steps.ErrBroken) {
 			err = r.stop(run)
 		}
 		r.end(outcome{Planned: *planned, err: err, findings: findings, took: time.Since(started), waited: s.Waited(), cost: cost, reached: !errors.Is(err, errInterrupted)})
@@ -166,11 +166,20 @@ func (r *runner) scenario(run context.Context, sc *godog.ScenarioContext) {
 	})
 }
 
+// over reports whether a run is to end. What it was doing may notice that the time
+// is up, and break off, a moment before its context says so.
+func over(run context.Context) bool {
+	if end, ok := run.Deadline(); ok && !time.Now().Before(end) {
+		<-run.Done()
+	}
+	return run.Err() != nil
+}
+
 // stop says why no further scenario is begun.
 func (r *runner) stop(run context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reason == "" && run.Err() != nil {
+	if r.reason == "" && over(run) {
 		r.reason = "interrupted"
 		if why := leftOut(""); errors.As(context.Cause(run), &why) {
 			r.reason, r.mishap = why.Error(), false
