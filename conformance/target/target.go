@@ -201,9 +201,10 @@ func (f File) keys(o Options) ([]Key, error) {
 	return keys, f.at("keys-file", err)
 }
 
-// admitKeys makes users of keys. Nothing is known of their buckets.
+// admitKeys makes users of keys. Nothing is known of their buckets, of all from
+// one instant on, so that they are lent in the file's order.
 func (t *Target) admitKeys(keys []Key) error {
-	byID := map[string]*User{}
+	byID, now := map[string]*User{}, t.time.atMost()
 	for _, k := range keys {
 		u, ok := byID[k.User]
 		if !ok {
@@ -211,7 +212,7 @@ func (t *Target) admitKeys(keys []Key) error {
 			if !ok {
 				return fmt.Errorf("user %q is on plan %q, which has no allowance; accepted: %s", k.User, k.Plan, strings.Join(t.allowances(), ", "))
 			}
-			u = &User{ID: k.User, Plan: k.Plan, Bucket: oracle.NewUnknown(a, t.time.atMost())}
+			u = &User{ID: k.User, Plan: k.Plan, Bucket: oracle.NewUnknown(a, now)}
 			byID[k.User], t.users = u, append(t.users, u)
 		}
 		u.keys, u.from = append(u.keys, k.Secret), append(u.from, k.From)
