@@ -60,6 +60,7 @@ type Config struct {
 	Members   []traffic.Member // recruited
 	Duration  time.Duration
 	Seed      int64
+	Start     time.Time // of the wall clock, that the run begins at; zero: at once
 	Site      Site
 	Transport http.RoundTripper // must report to net/http/httptrace; nil: over the network
 }
@@ -130,7 +131,11 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 		t.base = network
 	}
 	before := usageNow()
-	a.started = time.Now()
+	began, lateness, err := begin(ctx, c.Start)
+	if err != nil {
+		return record.Run{}, err
+	}
+	a.started = began
 	defer cutLater(ctx, requests, cut)()
 	p := &pacer{attack: a, timeline: timeline, stop: ctx.Done()}
 	attacker := vegeta.NewAttacker(
@@ -161,6 +166,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	r.Generator = before.since()
 	r.Generator.Workers, r.Generator.WorkersReached = int64(a.workers), p.reached
 	r.Generator.Connections = t.connections.Load()
+	r.Generator.StartLateUS = lateness.Microseconds()
 	if err := a.Meter.Fill(&r, end); err != nil {
 		return record.Run{}, err
 	}

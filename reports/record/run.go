@@ -25,6 +25,8 @@ type Run struct {
 
 	Ended      string         `json:"ended,omitempty"`      // why the tool itself ended the run early; absent: it did not
 	Thresholds []RunThreshold `json:"thresholds,omitempty"` // in the scenario's order
+	Shard      *RunShard      `json:"shard,omitempty"`      // absent: the run is no part of another
+	Merged     *RunMerged     `json:"merged,omitempty"`     // absent: one machine made the run
 }
 
 // RunScenario is the scenario as it was read.
@@ -211,4 +213,5 @@ type Generator struct {
 	CPUSeconds     float64   `json:"cpu_s"`           // of the whole process; 0: this system does not tell
 	GCPauseMS      float64   `json:"gc_pause_ms"`     // in all
 	CPUs           int       `json:"cpus"`
+	StartLateUS    int64     `json:"start_late_us,omitempty"` // after the start that was agreed on; times count from that all the same
 }

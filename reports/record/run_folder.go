@@ -123,7 +123,7 @@ func (r Run) Check() error {
 			return fmt.Errorf("threshold %s is of verdict %q", t.Threshold, t.Verdict)
 		}
 	}
-	return nil
+	return r.checkParts()
 }
 
 func (p RunPlan) check(users RunPlan) error {
