@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/invoicespec/brimline/loadgen/threshold"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -40,6 +41,9 @@ func Runs(parts []Part) (record.Run, error) {
 	for _, p := range parts {
 		r.ActualMS = max(r.ActualMS, p.Run.ActualMS)
 		r.Interrupted = r.Interrupted || p.Run.Interrupted
+		if p.Run.Ended != "" {
+			r.Ended = fmt.Sprintf("shard %d: %s", p.Run.Shard.Index, p.Run.Ended)
+		}
 		r.Users = append(r.Users, p.Run.Users...)
 	}
 	slices.SortFunc(r.Users, asCast)
@@ -49,7 +53,10 @@ func Runs(parts []Part) (record.Run, error) {
 	if r.Generator, err = generator(parts); err != nil {
 		return record.Run{}, err
 	}
-	r.Limits, r.Untold = limits(parts), untold(r)
+	r.Limits, r.Untold = limits(parts, r.Merged), untold(r)
+	if r.Thresholds, err = thresholds(first, r); err != nil {
+		return record.Run{}, err
+	}
 	return r, r.Check()
 }
 
@@ -103,6 +110,8 @@ func differs(a, b record.Run) string {
 		return "scenario"
 	case !reflect.DeepEqual(a.Target, b.Target):
 		return "target"
+	case !slices.Equal(asked(a), asked(b)):
+		return "list of thresholds"
 	case a.Shard.Of != b.Shard.Of:
 		return fmt.Sprintf("number of shards, %d and %d", a.Shard.Of, b.Shard.Of)
 	case !a.Shard.Start.Equal(b.Shard.Start):
@@ -132,6 +141,27 @@ func assembled(parts []Part, replaced []record.RunReplaced) *record.RunMerged {
 		}
 	}
 	return m
+}
+
+// thresholds are those of the shards, held against the whole.
+func thresholds(shard, whole record.Run) ([]record.RunThreshold, error) {
+	var list []threshold.Threshold
+	for _, was := range shard.Thresholds {
+		t, err := threshold.Parse(was.Threshold)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return threshold.Evaluate(list, whole)
+}
+
+// asked are the texts of a run's thresholds.
+func asked(r record.Run) (list []string) {
+	for _, t := range r.Thresholds {
+		list = append(list, t.Threshold)
+	}
+	return list
 }
 
 // asCast is the order in which a scenario casts its members.

@@ -1,0 +1,128 @@
+package merge
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invoicespec/brimline/reports/record"
+)
+
+// plans are those of all parts, in the scenario's order.
+func plans(parts []Part) ([]record.RunPlan, error) {
+	var list []record.RunPlan
+	for _, population := range parts[0].Run.Scenario.Populations {
+		if slices.ContainsFunc(list, func(p record.RunPlan) bool { return p.Plan == population.Plan }) {
+			continue
+		}
+		sum := record.RunPlan{Plan: population.Plan, Answers: record.Answers{OtherStatuses: []record.Count{}, TransportErrors: []record.Count{}}, Latency: []record.RunLatency{}}
+		for _, part := range parts {
+			for _, p := range part.Run.Plans {
+				if p.Plan != sum.Plan {
+					continue
+				}
+				if err := add(&sum, p); err != nil {
+					return nil, fmt.Errorf("%s: plan %s: %w", part.Folder, p.Plan, err)
+				}
+			}
+		}
+		list = append(list, sum)
+	}
+	return list, nil
+}
+
+// generator is what all load sides were together. How late they began does not
+// add up: the latest counts.
+func generator(parts []Part) (record.Generator, error) {
+	var sum record.Generator
+	latest := int64(0)
+	for _, part := range parts {
+		g := part.Run.Generator
+		latest = max(latest, g.StartLateUS)
+		if err := add(&sum, g); err != nil {
+			return sum, fmt.Errorf("%s: generator: %w", part.Folder, err)
+		}
+	}
+	sum.StartLateUS = latest
+	return sum, nil
+}
+
+// add adds all figures of a value to those of another, so that no counter that a
+// record is given later can be forgotten here.
+func add[T any](sum *T, more T) error {
+	return addValue(reflect.ValueOf(sum).Elem(), reflect.ValueOf(more))
+}
+
+func addValue(sum, more reflect.Value) error {
+	switch a := sum.Addr().Interface().(type) {
+	case *record.Quantiles:
+		both, err := record.MergeQuantiles(*a, more.Interface().(record.Quantiles))
+		*a = both
+		return err
+	case *[]record.RunLatency:
+		return addLatencies(a, more.Interface().([]record.RunLatency))
+	case *[]record.Count:
+		addCounts(a, more.Interface().([]record.Count))
+		return nil
+	case *[]int64:
+		if *a == nil {
+			*a = []int64{} // none is a list too
+		}
+		for i, n := range more.Interface().([]int64) {
+			if i == len(*a) {
+				*a = append(*a, 0)
+			}
+			(*a)[i] += n
+		}
+		return nil
+	}
+	switch sum.Kind() {
+	case reflect.Struct:
+		for i := range sum.NumField() {
+			if err := addValue(sum.Field(i), more.Field(i)); err != nil {
+				return fmt.Errorf("%s: %w", sum.Type().Field(i).Name, err)
+			}
+		}
+	case reflect.Int, reflect.Int64:
+		sum.SetInt(sum.Int() + more.Int())
+	case reflect.Float64:
+		sum.SetFloat(sum.Float() + more.Float())
+	case reflect.String:
+		if sum.String() != more.String() {
+			return fmt.Errorf("%q and %q do not add up", sum, more)
+		}
+	default:
+		return fmt.Errorf("a %s cannot be added", sum.Type())
+	}
+	return nil
+}
+
+// addLatencies keeps the order of all outcomes.
+func addLatencies(sum *[]record.RunLatency, more []record.RunLatency) error {
+	for _, l := range more {
+		i := slices.IndexFunc(*sum, func(s record.RunLatency) bool { return s.Outcome == l.Outcome })
+		if i < 0 {
+			*sum = append(*sum, l)
+			continue
+		}
+		if err := add(&(*sum)[i], l); err != nil {
+			return fmt.Errorf("latency of %s: %w", l.Outcome, err)
+		}
+	}
+	place := func(l record.RunLatency) int { return slices.Index(record.Outcomes(), l.Outcome) }
+	slices.SortStableFunc(*sum, func(a, b record.RunLatency) int { return place(a) - place(b) })
+	return nil
+}
+
+func addCounts(sum *[]record.Count, more []record.Count) {
+	for _, c := range more {
+		i := slices.IndexFunc(*sum, func(s record.Count) bool { return s.Name == c.Name })
+		if i < 0 {
+			*sum = append(*sum, c)
+			continue
+		}
+		(*sum)[i].N += c.N
+	}
+	slices.SortFunc(*sum, func(a, b record.Count) int { return strings.Compare(a.Name, b.Name) })
+}
