@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,10 @@ With --abort-on-breach a run ends once one of them is broken for good: a count a
 once, a share or a quantile after five looks in a row, a second apart, on enough
 samples. docs/load.md has the words, and how to read a run.
 
+Several machines make one run with --shard I/N and a common --start-at; what each
+sends is its users' share, also of workers and limits. Their clocks must be
+synchronised. "brimline load merge" joins what they leave.
+
 Exit code 0: it was measured, and no threshold is broken; an early end and undue
 429s are results. 1: a threshold is broken. 2: usage, bad input, too few users, a
 target whose clock stands still, or a run is in DIR already. 3: it could not be
@@ -65,6 +70,7 @@ type loadFlags struct {
 	target     string
 	out        string
 	allowHosts hosts
+	part       partFlags
 
 	abortOnBreach bool
 }
@@ -85,6 +91,9 @@ func loadVerb(w world) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.scenario = args[0]
+			if err := f.part.given(c, time.Now()); err != nil {
+				return err
+			}
 			_, err := load(c.Context(), f, w)
 			return err
 		},
@@ -94,6 +103,8 @@ func loadVerb(w world) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "leave run.json in `DIR`, which holds no other run")
 	flags.Var(&f.allowHosts, "allow-host", "`HOST` beyond this machine that may be loaded; may be given again")
 	flags.BoolVar(&f.abortOnBreach, "abort-on-breach", false, "end the run once a threshold is broken for good")
+	f.part.add(c)
+	c.AddCommand(loadMergeVerb(w))
 	return c
 }
 
@@ -110,6 +121,7 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
+	f.part.plan(&scenario)
 	file, err := target.ReadFile(f.target)
 	if err != nil {
 		return record.Run{}, err
@@ -125,7 +137,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if f.abortOnBreach && len(scenario.Thresholds) == 0 {
 		return record.Run{}, fmt.Errorf("--abort-on-breach: %s has no thresholds that could be broken", f.scenario)
 	}
-	members, err := f.cast(scenario, file)
+	cast, err := f.cast(scenario, file)
 	if err != nil {
 		return record.Run{}, err
 	}
@@ -140,13 +152,17 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if err := record.ClaimRunFolder(f.out); err != nil {
 		return record.Run{}, fmt.Errorf("--out: %w", err)
 	}
-	if err := traffic.Recruit(ctx, t, members); err != nil {
+	members, err := f.part.shard.Recruit(ctx, t, cast)
+	if err != nil {
 		return record.Run{}, loadError(aboutTarget(f.target, err))
 	}
 	a, err := attack.New(attack.Config{
-		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Site: attack.SiteOf(file, t),
+		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Start: f.part.start.Time, Site: attack.SiteOf(file, t),
 	})
 	if err != nil {
+		return record.Run{}, err
+	}
+	if err := f.part.wait(ctx, w.stderr); err != nil {
 		return record.Run{}, err
 	}
 	end := watchLoad(w.stderr, a.Meter, scenario.Duration)
@@ -158,13 +174,14 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	end()
 	defer endWatch() // once the record knows why the run ended
 	if err != nil {
-		return record.Run{}, err
+		return record.Run{}, loadError(err)
 	}
 	if err := judge(running, scenario.Thresholds, &r); err != nil {
 		return record.Run{}, err
 	}
 	r.Schema, r.Brimline = record.RunSchema, build.Version()
-	r.Scenario, r.Target = scenarioRecord(scenario, members), targetRecord(file, t)
+	r.Scenario, r.Target = scenarioRecord(scenario, cast), targetRecord(file, t)
+	r.Shard = f.part.record(scenario.Seed, cast)
 	return r, f.finish(r, w)
 }
 
@@ -190,7 +207,7 @@ func (f loadFlags) cast(s traffic.Scenario, file target.File) ([]traffic.Member,
 	if n := traffic.MostCharged(members, s.Duration); n > most {
 		return nil, fmt.Errorf("%s: up to %d operations may be charged, limits.max-operations of %s is %d: raise it there, or ask for less", f.scenario, n, f.target, most)
 	}
-	return members, nil
+	return members, f.part.check(f.scenario, members)
 }
 
 // allowed refuses to load a host that nobody named, and one beyond this machine
@@ -217,7 +234,7 @@ func (f loadFlags) allowed(s traffic.Scenario, file target.File) error {
 
 // loadError gives an error before the run its exit code.
 func loadError(err error) error {
-	if errors.Is(err, target.ErrAway) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, target.ErrAway) || errors.Is(err, attack.ErrStartMissed) || errors.Is(err, context.Canceled) {
 		return exitWith(exitCannotTell, err)
 	}
 	return err

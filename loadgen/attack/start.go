@@ -35,7 +35,7 @@ func begin(ctx context.Context, at time.Time) (time.Time, time.Duration, error) 
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return now, 0, ctx.Err()
+			return now, 0, fmt.Errorf("interrupted before the start: %w", ctx.Err())
 		}
 	}
 }

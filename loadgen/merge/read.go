@@ -10,10 +10,11 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// Read reads run folders, and folders of run folders. One that cannot be read
-// whole is an error that names it: a run is never merged in part.
-func Read(folders ...string) ([]Part, error) {
-	var parts []Part
+// Read reads run folders, and folders of run folders. One whose run cannot be read
+// whole is an error that names it: a run is never merged in part. What lies in a
+// folder of run folders and holds no run is left: a shard that ended before it
+// could write, whose place another try took or which is missing.
+func Read(folders ...string) (parts []Part, left []string, err error) {
 	for _, folder := range folders {
 		r, err := record.ReadRun(folder)
 		if err == nil {
@@ -21,41 +22,40 @@ func Read(folders ...string) ([]Part, error) {
 			continue
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, nil, err
 		}
-		below, err := within(folder)
+		below, empty, err := within(folder)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		parts = append(parts, below...)
+		parts, left = append(parts, below...), append(left, empty...)
 	}
-	return parts, nil
+	return parts, left, nil
 }
 
-// within reads the run folders in a folder. One without a run in it is an error:
-// a shard that was about to write is not one that was never there.
-func within(folder string) ([]Part, error) {
+// within reads the run folders in a folder.
+func within(folder string) (parts []Part, left []string, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var parts []Part
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())
 		r, err := record.ReadRun(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no %s in it: it was left unfinished; take it away if it is not to count", path, record.RunFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			left = append(left, path)
+		case err != nil:
+			return nil, nil, err
+		default:
+			parts = append(parts, Part{path, r})
 		}
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, Part{path, r})
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%s: neither a run nor a folder of runs", folder)
+		return nil, nil, fmt.Errorf("%s: neither a run nor a folder of runs", folder)
 	}
-	return parts, nil
+	return parts, left, nil
 }

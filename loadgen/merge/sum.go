@@ -16,7 +16,11 @@ func plans(parts []Part) ([]record.RunPlan, error) {
 		if slices.ContainsFunc(list, func(p record.RunPlan) bool { return p.Plan == population.Plan }) {
 			continue
 		}
-		sum := record.RunPlan{Plan: population.Plan, Answers: record.Answers{OtherStatuses: []record.Count{}, TransportErrors: []record.Count{}}, Latency: []record.RunLatency{}}
+		sum := record.RunPlan{Plan: population.Plan, Latency: []record.RunLatency{}}
+		sum.OtherStatuses, sum.TransportErrors = []record.Count{}, []record.Count{}
+		if err := add(&sum, record.RunPlan{Plan: population.Plan}); err != nil { // lists, also where no part has the plan
+			return nil, err
+		}
 		for _, part := range parts {
 			for _, p := range part.Run.Plans {
 				if p.Plan != sum.Plan {
