@@ -48,6 +48,7 @@ func limits(parts []Part, m *record.RunMerged) []string {
 	}
 	if len(parts) > 1 {
 		say(clocks(m.Parts))
+		say("Quantiles by second are not told: those of the shards do not make those of all.")
 	}
 	for _, p := range parts {
 		if r := p.Run; r.Interrupted {

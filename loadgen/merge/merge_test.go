@@ -135,6 +135,9 @@ func TestMergedIsTheWhole(t *testing.T) {
 		merged, err := merge.Runs(parts)
 		require.NoError(t, err)
 		whole := measured(t, traffic.Shard{}, list)
+		for i := range whole.Plans { // no second's quantiles can be told from those of its parts
+			whole.Plans[i].PerSecond.P50US, whole.Plans[i].PerSecond.P99US = nil, nil
+		}
 		require.Equal(t, whole.Plans, merged.Plans)
 		require.Equal(t, whole.Users, merged.Users)
 		require.Equal(t, whole.Generator, merged.Generator)

@@ -64,21 +64,13 @@ func addValue(sum, more reflect.Value) error {
 		both, err := record.MergeQuantiles(*a, more.Interface().(record.Quantiles))
 		*a = both
 		return err
+	case *record.RunSeconds:
+		addSeconds(a, more.Interface().(record.RunSeconds))
+		return nil
 	case *[]record.RunLatency:
 		return addLatencies(a, more.Interface().([]record.RunLatency))
 	case *[]record.Count:
 		addCounts(a, more.Interface().([]record.Count))
-		return nil
-	case *[]int64:
-		if *a == nil {
-			*a = []int64{} // none is a list too
-		}
-		for i, n := range more.Interface().([]int64) {
-			if i == len(*a) {
-				*a = append(*a, 0)
-			}
-			(*a)[i] += n
-		}
 		return nil
 	}
 	switch sum.Kind() {
@@ -100,6 +92,28 @@ func addValue(sum, more reflect.Value) error {
 		return fmt.Errorf("a %s cannot be added", sum.Type())
 	}
 	return nil
+}
+
+// addSeconds adds what was counted. The largest of a second is that of all; a
+// second's quantiles are not those of its parts, and are left out.
+func addSeconds(sum *record.RunSeconds, more record.RunSeconds) {
+	together := func(a, b []int64, of func(a, b int64) int64) []int64 {
+		list := make([]int64, max(len(a), len(b)))
+		copy(list, a)
+		for i, n := range b {
+			list[i] = of(list[i], n)
+		}
+		return list
+	}
+	plus := func(a, b int64) int64 { return a + b }
+	*sum = record.RunSeconds{
+		Due: together(sum.Due, more.Due, plus), Sent: together(sum.Sent, more.Sent, plus), Admitted: together(sum.Admitted, more.Admitted, plus),
+		RejectedRate:        together(sum.RejectedRate, more.RejectedRate, plus),
+		RejectedConcurrency: together(sum.RejectedConcurrency, more.RejectedConcurrency, plus),
+		Dropped:             together(sum.Dropped, more.Dropped, plus),
+		Other:               together(sum.Other, more.Other, plus), HeldOff: together(sum.HeldOff, more.HeldOff, plus),
+		MaxUS: together(sum.MaxUS, more.MaxUS, func(a, b int64) int64 { return max(a, b) }),
+	}
 }
 
 // addLatencies keeps the order of all outcomes.
