@@ -70,6 +70,14 @@ type kind struct {
 // where they want one. Where the target has too few users, the error is a
 // [*Shortage] that counts them for every plan.
 func Recruit(ctx context.Context, from Lender, members []Member) error {
+	if err := lease(ctx, from, members); err != nil {
+		return err
+	}
+	return settle(from, members)
+}
+
+// lease gives every member a user.
+func lease(ctx context.Context, from Lender, members []Member) error {
 	short := &Shortage{}
 	place := map[kind]int{} // of those that are short, from 1
 	there := map[kind]int64{}
@@ -103,7 +111,7 @@ func Recruit(ctx context.Context, from Lender, members []Member) error {
 	if len(short.Plans) > 0 {
 		return short
 	}
-	return settle(from, members)
+	return nil
 }
 
 // settle gives members their addresses: those of a population are its own.

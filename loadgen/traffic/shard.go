@@ -77,8 +77,12 @@ func (s Shard) Recruit(ctx context.Context, from Roster, cast []Member) ([]Membe
 	if s.Whole() {
 		return cast, Recruit(ctx, from, cast)
 	}
-	lent := slices.DeleteFunc(slices.Clone(cast), func(m Member) bool { return from.UsersOn(m.Plan) < 0 && !s.Has(m.Name) })
-	err := Recruit(ctx, sharing{from}, lent)
+	cast = slices.Clone(cast)
+	if err := settle(from, cast); err != nil { // among all: nobody's address depends on the shard either
+		return nil, err
+	}
+	lent := slices.DeleteFunc(cast, func(m Member) bool { return from.UsersOn(m.Plan) < 0 && !s.Has(m.Name) })
+	err := lease(ctx, sharing{from}, lent)
 	return s.Members(lent), err
 }
 
@@ -102,7 +106,7 @@ func Fingerprint(seed int64, cast []Member) string {
 	fmt.Fprintf(h, "%d\n", seed)
 	for _, m := range cast {
 		first := m.Process.Schedule(seed, m.Name).Next()
-		fmt.Fprintf(h, "%q %q %d %v %d %d %t\n", m.Name, m.Plan, m.Population, m.Allowance, m.Planned, first, m.Obeys)
+		fmt.Fprintf(h, "%q %q %d %v %d %d %v %v %v\n", m.Name, m.Plan, m.Population, m.Allowance, m.Planned, first, m.On429, m.Mix.weights(), m.Wants)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

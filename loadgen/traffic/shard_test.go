@@ -48,10 +48,11 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// due is a request: by whom and when.
+// due is a request: by whom, when and what.
 type due struct {
 	at   time.Duration
 	user string
+	what traffic.Operation
 }
 
 func (d due) compare(o due) int { return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.user, o.user)) }
@@ -62,8 +63,9 @@ func timeline(seed int64, end time.Duration, members []traffic.Member) (list []d
 		schedules = append(schedules, m.Process.Schedule(seed, m.Name))
 	}
 	line := arrival.NewTimeline(schedules, end)
-	for at, user, ok := line.Next(); ok; at, user, ok = line.Next() {
-		list = append(list, due{at, members[user].Name})
+	for r, ok := line.Next(); ok; r, ok = line.Next() {
+		m := &members[r.User]
+		list = append(list, due{r.Due, m.Name, m.Operation(r.Number)})
 	}
 	return list
 }
@@ -74,7 +76,7 @@ func TestShardsTogetherAreTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := fmt.Sprintf("duration: %ds\nseed: %d\npopulations:\n", rapid.IntRange(1, 60).Draw(t, "seconds"), rapid.Int64Range(0, 1<<40).Draw(t, "seed"))
 		for range rapid.IntRange(1, 4).Draw(t, "populations") {
-			how := rapid.SampledFrom([]string{"poisson, rate: 2x", "constant, rate: 31.5", "{ bursts: 3, every: 1700ms }"}).Draw(t, "arrival")
+			how := rapid.SampledFrom([]string{"poisson, rate: 2x", "constant, rate: 31.5", "{ bursts: 3, every: 1700ms }", "poisson, rate: 1x, spread: { lognormal: 1 }", "constant, rate: 5x, mix: { valid: 3, invalid: 1 }"}).Draw(t, "arrival")
 			text += fmt.Sprintf("  - { plan: %s, users: %d, on-429: ignore, arrival: %s }\n",
 				rapid.SampledFrom([]string{"free", "pro"}).Draw(t, "plan"), rapid.IntRange(1, 30).Draw(t, "users"), how)
 		}
@@ -137,7 +139,7 @@ func TestUsersDoNotDependOnTheShard(t *testing.T) {
 		of := map[string]string{}
 		for _, m := range members {
 			require.True(t, shard.Has(m.Name))
-			of[m.Name] = m.Key.Reveal()
+			of[m.Name] = m.Key(0).Reveal()
 		}
 		return of
 	}
