@@ -30,7 +30,7 @@ func storeys() [][]string {
 		0: {
 			"conformance/contract", "conformance/contract/control", "docs", "examples", "features",
 			"internal/build", "internal/figure", "internal/files", "internal/floors", "internal/hostclock", "internal/pgtest", "internal/proxytest", "internal/settings", "internal/slownet", "internal/strictjson", "internal/strictyaml",
-			"loadgen/arrival", "loadgen/dice", "loadgen/manners",
+			"loadgen/arrival", "loadgen/dice", "loadgen/lean", "loadgen/manners",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clientip", "reference/clock", "reference/permit", "reference/policy",
 			"reports/chart",
