@@ -49,7 +49,8 @@ them are OK, and 7 days of traffic. A log and its compressed copy are refused: t
 would count twice. The same inputs give the same files to the byte.
 
 Exit code 2: an input cannot be read.
-Exit code 3: there is not enough evidence on any plan.`,
+Exit code 3: there is not enough evidence on any plan, or a run is among the inputs
+that measured the machine it was run on; brimline load said so.`,
 		Example: `  brimline report access.log.gz --allowance 10/10 --out report
   brimline report runs/monday api.jsonl --out report
   brimline report access.log access.log.1 --scope /v1/invoice --allowance 60/20 --plan starter --out report
@@ -90,6 +91,9 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 // tell weighs the inputs, and leaves and prints what they say.
 func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record.Report, error) {
 	evidence, err := reassess.Read(ctx, inputs, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+	if errors.Is(err, reassess.ErrNoEvidence) {
+		return record.Report{}, exitWith(exitCannotTell, err)
+	}
 	if err != nil {
 		return record.Report{}, err
 	}

@@ -28,13 +28,12 @@ import (
 	"context"
 	"math"
 	"net/http"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"github.com/invoicespec/brimline/loadgen/arrival"
+	"github.com/invoicespec/brimline/loadgen/machine"
 	"github.com/invoicespec/brimline/loadgen/manners"
 	"github.com/invoicespec/brimline/loadgen/measure"
 	"github.com/invoicespec/brimline/loadgen/traffic"
@@ -71,6 +70,7 @@ type Attack struct {
 
 	config  Config
 	workers int
+	wanted  int // workers, if there were no most
 	started time.Time
 	slots   *slots
 	users   []manners.User // what those remember who do not ignore 429s
@@ -81,7 +81,11 @@ func New(c Config) (*Attack, error) {
 	if err := c.Site.prepare(c.Members); err != nil {
 		return nil, err
 	}
-	a := &Attack{config: c, workers: workers(c.Members, c.Site), users: make([]manners.User, len(c.Members))}
+	a := &Attack{config: c, users: make([]manners.User, len(c.Members))}
+	a.workers, a.wanted = workers(c.Members, c.Site)
+	if err := machine.EnoughDescriptors(int64(a.workers)); err != nil {
+		return nil, err
+	}
 	a.slots = newSlots(a.workers)
 	subjects := make([]measure.Subject, len(c.Members))
 	for i, m := range c.Members {
@@ -93,18 +97,20 @@ func New(c Config) (*Attack, error) {
 	return a, nil
 }
 
-// workers is the cap on requests in flight.
-func workers(members []traffic.Member, site Site) int {
-	n, together := 0.0, int64(0)
+// workers is the cap on requests in flight, and what it would be if there were
+// none on workers.
+func workers(members []traffic.Member, site Site) (n, wanted int) {
+	flight, together := 0.0, int64(0)
 	for _, m := range members {
 		perSecond := m.Process.Peak() / 60
 		slow := m.Mix.Share(traffic.Slow)
-		n += perSecond * ((1-slow)*Foreseen.Seconds() + slow*(Foreseen+site.Requests[traffic.Slow].Takes).Seconds())
+		flight += perSecond * ((1-slow)*Foreseen.Seconds() + slow*(Foreseen+site.Requests[traffic.Slow].Takes).Seconds())
 		if n := m.Process.Together(); n > 1 {
 			together += n
 		}
 	}
-	return int(min(max(math.Ceil(n)+float64(together), fewestWorkers), mostWorkers))
+	wanted = int(min(max(math.Ceil(flight)+float64(together), fewestWorkers), math.MaxInt32))
+	return min(wanted, mostWorkers), wanted
 }
 
 // now is the time since the run began.
@@ -130,9 +136,10 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 		defer network.CloseIdleConnections()
 		t.base = network
 	}
-	before := usageNow()
+	own := machine.Start()
 	began, lateness, err := begin(ctx, c.Start)
 	if err != nil {
+		own.Fill(&record.Generator{})
 		return record.Run{}, err
 	}
 	a.started = began
@@ -163,8 +170,9 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 		Started: a.started.UTC(), Interrupted: interrupted,
 		PlannedMS: c.Duration.Milliseconds(), ActualMS: end.Milliseconds(),
 	}
-	r.Generator = before.since()
+	own.Fill(&r.Generator)
 	r.Generator.Workers, r.Generator.WorkersReached = int64(a.workers), p.reached
+	r.Generator.WorkersWanted = int64(a.wanted)
 	r.Generator.Connections = t.connections.Load()
 	r.Generator.StartLateUS = lateness.Microseconds()
 	if err := a.Meter.Fill(&r, end); err != nil {
@@ -203,25 +211,4 @@ func cutLater(ctx, requests context.Context, cut context.CancelFunc) (end func()
 		}
 	})
 	return func() { stop() }
-}
-
-// usage is what the process has used so far.
-type usage struct {
-	cpu time.Duration
-	gc  time.Duration
-}
-
-func usageNow() usage {
-	var s debug.GCStats
-	debug.ReadGCStats(&s)
-	return usage{cpu: cpuTime(), gc: s.PauseTotal}
-}
-
-func (u usage) since() record.Generator {
-	now := usageNow()
-	return record.Generator{
-		CPUSeconds: (now.cpu - u.cpu).Seconds(),
-		GCPauseMS:  float64((now.gc - u.gc).Microseconds()) / 1000,
-		CPUs:       runtime.GOMAXPROCS(0),
-	}
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -250,6 +253,39 @@ func TestNothingSecretLeaves(t *testing.T) {
 			require.ElementsMatch(t, []string{"Authorization", "User-Agent"}, names)
 		}
 	})
+}
+
+// TestOwnShortagesAreTold: what this machine ran out of is no failure of the
+// target's, and the run says nothing of it.
+func TestOwnShortagesAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  syscall.Errno
+		kind string
+		want string
+	}{
+		"descriptors": {syscall.EMFILE, record.ErrorNoDescriptor, "this machine had no file descriptor left for 10 requests"},
+		"ports":       {syscall.EADDRNOTAVAIL, record.ErrorNoPort, "this machine had no port left for 10 requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const d = 5 * time.Second
+				list := members(arrival.Constant(perSecond(t, 2)), 10, d)
+				n := 0
+				server := &canned{answer: func(string, time.Duration) (int, string, time.Duration, error) {
+					if n++; n > 90 {
+						return 0, "", 0, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", c.err)}
+					}
+					return 200, "", 0, nil
+				}}
+				r, err := start(t, list, d, server).Run(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []record.Count{{Name: c.kind, N: 10}}, r.Plans[0].TransportErrors)
+				require.Len(t, r.Untold, 1)
+				require.Empty(t, r.Untold[0].Plan, "of any plan")
+				require.Contains(t, r.Untold[0].Why, c.want)
+			})
+		})
+	}
 }
 
 func TestReplicasAreAskedInTurn(t *testing.T) {

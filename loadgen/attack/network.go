@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/invoicespec/brimline/loadgen/traffic"
+	"github.com/invoicespec/brimline/reports/record"
 )
 
 // from is the key of a request's context under which stands the address that it
@@ -89,6 +90,10 @@ func (t *transport) kind(ctx context.Context, err error) string {
 		return "timeout"
 	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &header), errors.As(err, &alert):
 		return "tls"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return record.ErrorNoDescriptor
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return record.ErrorNoPort
 	case errors.As(err, &op) && op.Op == "dial":
 		return "connect"
 	case errors.Is(err, errTooLong):

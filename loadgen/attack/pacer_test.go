@@ -71,13 +71,18 @@ func TestWorkersFollowLittlesLaw(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		members []traffic.Member
-		want    int
+		n       int
+		wanted  int
 	}{
-		"a few are always there":       {[]traffic.Member{member(rate(10))}, 16},
-		"those of the longest wait":    {[]traffic.Member{member(rate(6000)), member(rate(3000))}, 150},
-		"and a burst on top":           {[]traffic.Member{member(rate(6000)), member(arrival.Bursts(60, time.Minute))}, 161},
-		"never so many that they melt": {[]traffic.Member{member(rate(1_000_000))}, 2000},
+		"a few are always there":       {[]traffic.Member{member(rate(10))}, 16, 16},
+		"those of the longest wait":    {[]traffic.Member{member(rate(6000)), member(rate(3000))}, 150, 150},
+		"and a burst on top":           {[]traffic.Member{member(rate(6000)), member(arrival.Bursts(60, time.Minute))}, 161, 161},
+		"never so many that they melt": {[]traffic.Member{member(rate(1_000_000))}, 2000, 16_667},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, workers(c.members, Site{})) })
+		t.Run(name, func(t *testing.T) {
+			n, wanted := workers(c.members, Site{})
+			require.Equal(t, c.n, n)
+			require.Equal(t, c.wanted, wanted)
+		})
 	}
 }

@@ -69,7 +69,10 @@ func (t *transport) send(s *slot) {
 	m := &a.config.Members[s.user]
 	operation := m.Operation(s.number)
 	judge := a.Meter.Judge(s.user)
-	s.answer = measure.Answer{User: s.user, Due: s.due, Sent: a.now(), Stranger: operation == traffic.Unauthenticated}
+	now := a.now()
+	s.answer = measure.Answer{
+		User: s.user, Due: s.due, Taken: now, Waited: s.busy, Sent: now, Stranger: operation == traffic.Unauthenticated,
+	}
 	var x *measure.Exchange // nil: no connection yet, or nothing to judge
 
 	ctx, cancel := context.WithTimeout(t.requests, Timeout)

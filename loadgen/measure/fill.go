@@ -19,6 +19,11 @@ func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 	if r.Generator.Lag, err = m.lag.whole(); err != nil {
 		return err
 	}
+	if m.late.histogram != nil {
+		if r.Generator.Late, err = m.late.whole(); err != nil {
+			return err
+		}
+	}
 	for _, p := range m.plans {
 		if err := p.finish(); err != nil {
 			return err

@@ -3,8 +3,13 @@ package measure
 import (
 	"fmt"
 
+	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 )
+
+// busyMachine is the share of processors in use from which answers may lie about
+// before they are read.
+const busyMachine = 0.9
 
 // Limits says in sentences what limits the claims of a record that is filled but
 // for them.
@@ -56,6 +61,10 @@ func (m *Meter) Limits(r record.Run) []string {
 	say(lost, "%d requests got no whole answer; each may have spent a token or not, which weakens every later judgment of its user.", lost)
 	say(m.totals.attempts-m.totals.results, "%d requests went out more than once, behind this tool's back.", m.totals.attempts-m.totals.results)
 	say(m.totals.noWait, "%d 429s to users who obey had no Retry-After that can be obeyed; they waited 1 s.", m.totals.noWait)
+	if own, others, stolen := r.Generator.Processors(); own+others+stolen > busyMachine {
+		list = append(list, fmt.Sprintf("This machine's processors were hardly idle: brimline took %s, other programs %s, what it runs on %s. Some of the latencies may be its doing.",
+			figure.Short(own), figure.Short(others), figure.Short(stolen)))
+	}
 	own := all.Dropped - all.DroppedBusy
 	say(own, "%d of %d requests were dropped because this machine was late: the target got less than the scenario asks for.", own, all.Offered)
 	say(all.DroppedBusy, "%d of %d requests were dropped because all %d workers waited for answers: the target was too slow to take them.",

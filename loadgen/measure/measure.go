@@ -34,6 +34,8 @@ type Subject struct {
 type Answer struct {
 	User     int
 	Due      time.Duration
+	Taken    time.Duration // when a worker took it on
+	Waited   bool          // for a worker: all were waiting for answers
 	Sent     time.Duration // just before its first byte
 	First    time.Duration // the first byte of the answer; 0: none came
 	Done     time.Duration
@@ -55,6 +57,7 @@ type Meter struct {
 	mu     sync.Mutex
 	users  []user
 	lag    latency
+	late   latency
 	totals totals
 }
 
@@ -151,6 +154,9 @@ func (m *Meter) Answered(a Answer) {
 	answered.answered++
 	p.time(a)
 	m.lag.record(a.Sent - a.Due)
+	if !a.Waited {
+		m.late.record(a.Taken - a.Due)
+	}
 	m.totals.results++
 	m.totals.attempts += int64(a.Attempts)
 	if a.NoWait {

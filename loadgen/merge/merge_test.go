@@ -250,7 +250,8 @@ func TestNoFigureIsForgotten(t *testing.T) {
 	r, err := merge.Runs(parts)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, r.Generator.StartLateUS, "the latest")
-	r.Generator.StartLateUS = 3
+	require.EqualValues(t, 2, r.Generator.GCPauseMaxMS, "the longest")
+	r.Generator.StartLateUS, r.Generator.GCPauseMaxMS = 3, 3
 	for f, v := 0, reflect.ValueOf(r.Generator); f < v.NumField(); f++ {
 		switch name := v.Type().Field(f).Name; v.Field(f).Kind() {
 		case reflect.Int, reflect.Int64:

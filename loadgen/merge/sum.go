@@ -36,19 +36,19 @@ func plans(parts []Part) ([]record.RunPlan, error) {
 	return list, nil
 }
 
-// generator is what all load sides were together. How late they began does not
-// add up: the latest counts.
+// generator is what all load sides were together. How late they began and their
+// longest pause do not add up: the largest counts.
 func generator(parts []Part) (record.Generator, error) {
 	var sum record.Generator
-	latest := int64(0)
+	latest, longest := int64(0), 0.0
 	for _, part := range parts {
 		g := part.Run.Generator
-		latest = max(latest, g.StartLateUS)
+		latest, longest = max(latest, g.StartLateUS), max(longest, g.GCPauseMaxMS)
 		if err := add(&sum, g); err != nil {
 			return sum, fmt.Errorf("%s: generator: %w", part.Folder, err)
 		}
 	}
-	sum.StartLateUS = latest
+	sum.StartLateUS, sum.GCPauseMaxMS = latest, longest
 	return sum, nil
 }
 

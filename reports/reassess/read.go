@@ -19,6 +19,9 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
+// ErrNoEvidence says that a run measured the machine it was run on, or nothing.
+var ErrNoEvidence = errors.New("the run says nothing of its target")
+
 // Evidence is what was read.
 type Evidence struct {
 	inputs      []record.ReportInput
@@ -35,7 +38,8 @@ type namedRun struct {
 
 // Read reads run folders, access logs and API logs, each recognised by what it
 // holds. Several files of one kind of log make one log, in the order given. An
-// error names the input.
+// error names the input; a run that says nothing of its target is refused with
+// [ErrNoEvidence].
 func Read(ctx context.Context, paths []string, opt accesslog.Options) (Evidence, error) {
 	var e Evidence
 	var access, api logFiles
@@ -184,6 +188,11 @@ func (e *Evidence) readRun(name, file string, in *record.ReportInput) error {
 	run, err := record.ParseRun(data)
 	if err != nil {
 		return err
+	}
+	for _, d := range append(run.Untold, run.Doubts()...) {
+		if d.Plan == "" {
+			return fmt.Errorf("%w: %s; accepted: a run that is valid", ErrNoEvidence, d.Why)
+		}
 	}
 	*in = f.input(name, record.InputRun)
 	e.runs = append(e.runs, namedRun{name: name, run: run})

@@ -363,6 +363,28 @@ func TestRunThatTellsNothing(t *testing.T) {
 	require.Equal(t, []record.RunDoubt{{Plan: "free", Why: "none of 9 requests was admitted"}}, r.Runs[0].Untold)
 }
 
+// A run that measured the machine it was run on is no evidence, even beside what
+// is, and even if it does not say so itself.
+func TestInvalidRunIsRefused(t *testing.T) {
+	for name, spoil := range map[string]func(*record.Run){
+		"as it says": func(r *record.Run) { r.Untold = []record.RunDoubt{{Why: "this machine was too slow"}} },
+		"as its figures say": func(r *record.Run) {
+			r.Generator.Late = record.Quantiles{Count: 9, P95US: 70_000}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, err := record.ReadRun(runFolder(t, "free", 0))
+			require.NoError(t, err)
+			spoil(&run)
+			dir := filepath.Join(t.TempDir(), "run")
+			require.NoError(t, record.WriteRun(dir, run))
+			_, err = reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200)), dir}, accesslog.Options{})
+			require.ErrorIs(t, err, reassess.ErrNoEvidence)
+			require.ErrorContains(t, err, dir+"/run.json: the run says nothing of its target: this machine was too slow")
+		})
+	}
+}
+
 // 429s without a cause are rejections all the same, and no clean slate.
 func TestRunWithUnnamedRejections(t *testing.T) {
 	run, err := record.ReadRun(runFolder(t, "free", 0))

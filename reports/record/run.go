@@ -202,16 +202,29 @@ type RunUser struct {
 	LongestWaitMS       int64  `json:"longest_wait_ms"` // from a 429, the first after an admission, to the next admission or the end
 }
 
-// Generator says how well the load side kept its own plan.
+// Generator says how well the load side kept its own plan, and what its machine
+// had to do meanwhile. What a system does not tell is 0.
 type Generator struct {
-	Workers        int64     `json:"workers"`         // the most requests in flight at once
-	WorkersReached int64     `json:"workers_reached"` // requests that found all of them waiting for answers
-	Lag            Quantiles `json:"lag"`             // from when a request was due to its first byte
-	Results        int64     `json:"results"`         // requests that were sent
-	Attempts       int64     `json:"attempts"`        // requests put on a connection; more than results: some went out twice
-	Connections    int64     `json:"connections"`     // opened
-	CPUSeconds     float64   `json:"cpu_s"`           // of the whole process; 0: this system does not tell
-	GCPauseMS      float64   `json:"gc_pause_ms"`     // in all
+	Workers        int64     `json:"workers"`                  // the most requests in flight at once
+	WorkersWanted  int64     `json:"workers_wanted,omitempty"` // as many as the scenario needs where answers take 1 s
+	WorkersReached int64     `json:"workers_reached"`          // requests that found all of them waiting for answers
+	Lag            Quantiles `json:"lag"`                      // from when a request was due to its first byte
+	Late           Quantiles `json:"late,omitzero"`            // from when it was due to when a worker took it on, where one was free: the load side's own part of the lag
+	Results        int64     `json:"results"`                  // requests that were sent
+	Attempts       int64     `json:"attempts"`                 // requests put on a connection; more than results: some went out twice
+	Connections    int64     `json:"connections"`              // opened
+	CPUSeconds     float64   `json:"cpu_s"`                    // of the whole process
+	GCPauseMS      float64   `json:"gc_pause_ms"`              // in all
 	CPUs           int       `json:"cpus"`
 	StartLateUS    int64     `json:"start_late_us,omitempty"` // after the start that was agreed on; times count from that all the same
+
+	WatchedMS        int64   `json:"watched_ms,omitempty"`   // for how long the machine was watched
+	ProcessorSeconds float64 `json:"processors_s,omitempty"` // what the CPUs can compute in that time
+	MachineSeconds   float64 `json:"machine_s,omitempty"`    // the same of all processors of the machine
+	OthersSeconds    float64 `json:"others_s,omitempty"`     // of that, by other processes; a target on the machine is one
+	StolenSeconds    float64 `json:"stolen_s,omitempty"`     // of that, kept from the machine by what it runs on
+	GCPauseMaxMS     float64 `json:"gc_pause_max_ms,omitempty"`
+	Sockets          int64   `json:"sockets,omitempty"`     // open at once, at a look each second
+	Descriptors      int64   `json:"descriptors,omitempty"` // the same, of all kinds
+	DescriptorLimit  int64   `json:"descriptor_limit,omitempty"`
 }

@@ -70,3 +70,71 @@ func TestRunDoubts(t *testing.T) {
 		})
 	}
 }
+
+// TestDoubtsOfTheLoadSide: beyond each bound a run says so in words, and what the
+// machine was short of; at the bound it does not.
+func TestDoubtsOfTheLoadSide(t *testing.T) {
+	for name, c := range map[string]struct {
+		beyond, within func(*record.Run)
+		want           string
+	}{
+		"late": {
+			func(r *record.Run) { r.Generator.Late = record.Quantiles{Count: 1000, P95US: 1, P99US: 50_001} },
+			func(r *record.Run) { r.Generator.Late = record.Quantiles{Count: 1000, P95US: 1, P99US: 50_000} },
+			"this machine was too slow: it took 1 in 100 requests up more than 50.0 ms late, where 50.0 ms are allowed",
+		},
+		"late with few": {
+			func(r *record.Run) { r.Generator.Late = record.Quantiles{Count: 999, P95US: 71_000, P99US: 90_000} },
+			func(r *record.Run) { r.Generator.Late = record.Quantiles{Count: 999, P95US: 1, P99US: 90_000} },
+			"this machine was too slow: it took 1 in 20 requests up more than 71.0 ms late, where 50.0 ms are allowed",
+		},
+		"its own processors": {
+			func(r *record.Run) {
+				r.Generator = record.Generator{CPUSeconds: 93, ProcessorSeconds: 100, MachineSeconds: 200, OthersSeconds: 10}
+			},
+			func(r *record.Run) {
+				r.Generator = record.Generator{CPUSeconds: 90, ProcessorSeconds: 100, MachineSeconds: 200, OthersSeconds: 100}
+			},
+			"this machine was too slow: brimline itself used 93 % of its processors, where 90 % are allowed (processors: brimline 93 %, other programs 5 %, taken by what this machine runs on 0 %)",
+		},
+		"garbage": {
+			func(r *record.Run) { r.Generator.WatchedMS, r.Generator.GCPauseMS = 1000, 20 },
+			func(r *record.Run) { r.Generator.WatchedMS, r.Generator.GCPauseMS = 1000, 10 },
+			"this machine was too slow: garbage collection stopped it for 2 % of the time, where 1 % are allowed",
+		},
+		"descriptors": {
+			func(r *record.Run) {
+				r.Plans[0].TransportErrors = []record.Count{{Name: record.ErrorNoDescriptor, N: 1}}
+				r.Generator.DescriptorLimit = 256
+			},
+			func(r *record.Run) { r.Plans[0].TransportErrors = []record.Count{{Name: "connect", N: 9}} },
+			"this machine had no file descriptor left for 1 request: at most 256 may be open",
+		},
+		"ports": {
+			func(r *record.Run) { r.Plans[0].TransportErrors = []record.Count{{Name: record.ErrorNoPort, N: 3}} },
+			func(*record.Run) {},
+			"this machine had no port left for 3 requests",
+		},
+		"workers": {
+			func(r *record.Run) {
+				r.Plans[0].DroppedBusy, r.Plans[0].Dropped = 6, 6
+				r.Generator.Workers, r.Generator.WorkersWanted = 2000, 9000
+			},
+			func(r *record.Run) {
+				r.Plans[0].DroppedBusy, r.Plans[0].Dropped = 5, 5
+				r.Generator.Workers, r.Generator.WorkersWanted = 2000, 9000
+			},
+			"brimline sends at most 2,000 requests at a time, and dropped 6 of 100 for it; 9,000 would be needed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(spoil func(*record.Run)) []record.RunDoubt {
+				r := record.Run{Plans: []record.RunPlan{{Plan: "free", Slots: record.Slots{Offered: 100, Sent: 100}, Answers: record.Answers{Admitted: 91}}}}
+				spoil(&r)
+				return r.Doubts()
+			}
+			require.Equal(t, []record.RunDoubt{{Why: c.want}}, run(c.beyond))
+			require.Empty(t, run(c.within))
+		})
+	}
+}

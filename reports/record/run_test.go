@@ -51,14 +51,34 @@ func exampleRun() record.Run {
 			{User: "free-001", Plan: "free", Sent: 15, Admitted: 5, RejectedRate: 3, RejectedConcurrency: 2, RejectedOtherwise: 1, Undue: 1, Missing: 1, LongestWaitMS: 17},
 			{User: "free-002", Plan: "free"},
 		},
-		Generator: record.Generator{Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2},
-		Limits:    []string{"a sentence"},
-		Untold:    []record.RunDoubt{{Plan: "free", Why: "a reason"}},
-		Ended:     "a reason",
+		Generator: record.Generator{Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2,
+			WorkersWanted: 17, Late: quantiles(14), WatchedMS: 12_345, ProcessorSeconds: 24, MachineSeconds: 24, OthersSeconds: 2, StolenSeconds: 1, GCPauseMaxMS: 0.1, Sockets: 3, Descriptors: 9, DescriptorLimit: 1024},
+		Limits: []string{"a sentence"},
+		Untold: []record.RunDoubt{{Plan: "free", Why: "a reason"}},
+		Ended:  "a reason",
 		Thresholds: []record.RunThreshold{
 			{Threshold: "free.rejected.rate < 5%", Verdict: record.ThresholdBroken, Seen: "40 % (6 of 15)", Value: 0.4, Samples: 15},
 		},
 	}
+}
+
+// wholeRun is an example with what only parts of a run have, and what only a
+// merged one has.
+func wholeRun() record.Run {
+	r := exampleRun()
+	clock := record.RunClock{Known: true, Synchronised: true, MostOffUS: 3}
+	r.Shard = &record.RunShard{Index: 1, Of: 2, Start: r.Started, Traffic: "t", Attempt: r.Started, Clock: clock}
+	r.Merged = &record.RunMerged{
+		Of: 2, Start: r.Started, Traffic: "t", Missing: []int64{1},
+		Replaced: []record.RunReplaced{{Index: 1, Attempt: r.Started, Sent: 2}},
+		Parts: []record.RunPart{{
+			Index: 1, Attempt: r.Started, Clock: clock, Users: 2, ActualMS: 3, Interrupted: true,
+			Generator: r.Generator, Limits: r.Limits, Untold: r.Untold,
+		}},
+	}
+	r.Generator.StartLateUS = 4
+	r.Merged.Parts[0].Generator.StartLateUS = 4
+	return r
 }
 
 func TestRunKeepsItsPublishedSchema(t *testing.T) {
@@ -66,7 +86,7 @@ func TestRunKeepsItsPublishedSchema(t *testing.T) {
 	c.AssertFormat()
 	schema, err := c.Compile(runSchemaFile)
 	require.NoError(t, err)
-	require.NoError(t, schema.Validate(asJSON(t, exampleRun())))
+	require.NoError(t, schema.Validate(asJSON(t, wholeRun())))
 
 	for name, spoil := range map[string]func(map[string]any){
 		"another schema":   func(m map[string]any) { m["schema"] = "brimline.run/2" },
@@ -84,7 +104,7 @@ func TestRunKeepsItsPublishedSchema(t *testing.T) {
 
 // Whatever a run has is in the schema, and the reverse.
 func TestRunSchemaNamesEveryKey(t *testing.T) {
-	requireSchemaNamesEveryKey(t, runSchemaFile, asJSON(t, exampleRun()))
+	requireSchemaNamesEveryKey(t, runSchemaFile, asJSON(t, wholeRun()))
 }
 
 // requireSchemaNamesEveryKey holds a schema against an example that has
@@ -140,7 +160,7 @@ func TestExampleRunLeavesNothingOut(t *testing.T) {
 			}
 		}
 	}
-	look("run", reflect.ValueOf(exampleRun()))
+	look("run", reflect.ValueOf(wholeRun()))
 }
 
 func asJSON(t *testing.T, v any) map[string]any {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package attack
+package machine
 
 import (
 	"syscall"
@@ -14,4 +14,14 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// DescriptorLimit is how many file descriptors the process may have open; 0: this
+// system does not tell.
+func DescriptorLimit() int64 {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<40 {
+		return 0
+	}
+	return int64(l.Cur)
 }
