@@ -131,9 +131,6 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 
 // drive sends a scenario to the target that a file describes.
 func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file target.File, opt target.Options, w world) (record.Run, error) {
-	if file.Protocol == target.HTTP2 {
-		return record.Run{}, fmt.Errorf("%s: protocol: load sends over HTTP/1.1 alone; accepted: %q, or leave it out", f.target, string(target.HTTP1))
-	}
 	if f.abortOnBreach && len(scenario.Thresholds) == 0 {
 		return record.Run{}, fmt.Errorf("--abort-on-breach: %s has no thresholds that could be broken", f.scenario)
 	}

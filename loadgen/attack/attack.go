@@ -18,8 +18,8 @@
 // is due at one instant. A target that is slower than that meets the cap; what is
 // dropped then is counted as the target's doing.
 //
-// Requests are HTTP/1.1 over kept connections. Nothing is sent twice by intent,
-// no redirect is followed, no proxy of the environment is used. A user is known
+// Connections are kept. HTTP/1.1 in the clear goes over [lean.Transport], TLS and
+// HTTP/2 over net/http's. Nothing is sent twice by intent, no redirect is followed, no proxy of the environment is used. A user is known
 // to vegeta by a number in a URL fragment that never leaves the process; keys
 // come in only where a request is written, so no error or result can hold one.
 package attack
@@ -61,7 +61,7 @@ type Config struct {
 	Seed      int64
 	Start     time.Time // of the wall clock, that the run begins at; zero: at once
 	Site      Site
-	Transport http.RoundTripper // must report to net/http/httptrace; nil: over the network
+	Transport http.RoundTripper // must report to net/http/httptrace; nil: over the network, as suits the target
 }
 
 // Attack is one run. It can be run once.
@@ -130,12 +130,9 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	t := &transport{attack: a, base: c.Transport, stop: ctx.Done(), requests: requests}
-	if t.base == nil {
-		network := newNetwork(a.workers, c.Members, c.Site.TLS, &t.connections)
-		defer network.CloseIdleConnections()
-		t.base = network
-	}
+	network := newNetwork(c, a.workers)
+	defer network.close()
+	t := &transport{attack: a, base: network, stop: ctx.Done(), requests: requests}
 	own := machine.Start()
 	began, lateness, err := begin(ctx, c.Start)
 	if err != nil {
@@ -173,7 +170,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	own.Fill(&r.Generator)
 	r.Generator.Workers, r.Generator.WorkersReached = int64(a.workers), p.reached
 	r.Generator.WorkersWanted = int64(a.wanted)
-	r.Generator.Connections = t.connections.Load()
+	r.Generator.Transport, r.Generator.Connections = network.name, network.opened()
 	r.Generator.StartLateUS = lateness.Microseconds()
 	if err := a.Meter.Fill(&r, end); err != nil {
 		return record.Run{}, err

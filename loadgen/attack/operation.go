@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/internal/build"
+	"github.com/invoicespec/brimline/loadgen/lean"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 )
 
@@ -24,6 +26,7 @@ type Site struct {
 	Credential target.Credential
 	Wording    contract.Wording // of the answers
 	TLS        *tls.Config      // nil: whom this machine trusts
+	Protocol   target.Protocol  // empty: HTTP/1.1
 	Requests   map[traffic.Operation]Request
 	Stranger   target.Secret // a key that nobody has
 
@@ -47,7 +50,7 @@ func SiteOf(f target.File, t *target.Target) Site {
 		return Request{Method: r.Method, Path: r.Path, Header: r.Header, Body: r.Body, Expect: expect}
 	}
 	s := Site{
-		BaseURLs: f.BaseURLs, Credential: f.Credential, Wording: t.Wording(), TLS: t.TLS(),
+		BaseURLs: f.BaseURLs, Credential: f.Credential, Wording: t.Wording(), TLS: t.TLS(), Protocol: f.Protocol,
 		Requests: map[traffic.Operation]Request{
 			traffic.Valid:           request(t.Valid(), t.ExpectValid()),
 			traffic.Unauthenticated: request(t.Valid(), 0),
@@ -95,6 +98,13 @@ func (s *Site) prepare(members []traffic.Member) error {
 	return nil
 }
 
+// plain reports whether everything goes out as HTTP/1.1 in the clear.
+func (s *Site) plain() bool {
+	return s.Protocol != target.HTTP2 && !slices.ContainsFunc(s.BaseURLs, func(base string) bool {
+		return !strings.HasPrefix(strings.ToLower(base), "http:")
+	})
+}
+
 // request is a member's request of a number.
 func (s *Site) request(ctx context.Context, m *traffic.Member, number int64, o traffic.Operation) *http.Request {
 	urls := s.urls[o]
@@ -111,16 +121,17 @@ func (s *Site) request(ctx context.Context, m *traffic.Member, number int64, o t
 		for name, values := range m.From.Header {
 			h[name] = values
 		}
-		ctx = context.WithValue(ctx, from{}, m.From.From)
+		ctx = context.WithValue(ctx, lean.From{}, m.From.From)
 	}
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = []string{"brimline/" + build.Version()}
 	}
 	h[s.Credential.Header] = []string{strings.Replace(s.Credential.Template, "{key}", key.Reveal(), 1)}
-	r := &http.Request{Method: what.Method, URL: to, Host: to.Host, Header: h, ContentLength: int64(len(what.Body))}
+	r := http.Request{Method: what.Method, URL: to, Host: to.Host, Header: h, ContentLength: int64(len(what.Body))}
 	switch {
 	case len(what.Body) > 0:
 		r.Body = once{bytes.NewReader(what.Body)}
+	case s.Protocol == target.HTTP2: // what a server has not looked at may be sent again; it is counted
 	case what.Method != http.MethodPost && what.Method != http.MethodPut && what.Method != http.MethodPatch:
 		r.Body = once{bytes.NewReader(nil)}
 	}

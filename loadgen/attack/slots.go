@@ -33,7 +33,13 @@ type slot struct {
 	busy   bool // every worker was waiting for an answer when it was handed over
 	fate   fate
 	answer measure.Answer // if it was sent
+
+	watch *watch // of the request; kept for the next
+	body  []byte // of the answer; the memory is kept for the next
 }
+
+// mostKept bounds the memory for a body that a slot keeps.
+const mostKept = 64 << 10
 
 // slots are those on their way: at most one for each worker, one whose result is
 // being read, and one in the queue. They are used again and again.
@@ -65,7 +71,7 @@ func (s *slots) push(r arrival.Request) (busy bool) {
 	s.mu.Unlock()
 
 	busy = s.inUse.Add(1) > s.workers
-	*next = slot{place: next.place, url: next.url, user: r.User, number: r.Number, due: r.Due, busy: busy}
+	*next = slot{place: next.place, url: next.url, watch: next.watch, body: next.body, user: r.User, number: r.Number, due: r.Due, busy: busy}
 	s.queue <- next
 	return busy
 }
@@ -95,6 +101,9 @@ func (s *slots) at(fragment string) *slot {
 // free takes a slot back once its result is counted.
 func (s *slots) free(done *slot) {
 	s.inUse.Add(-1)
+	if cap(done.body) > mostKept {
+		done.body = nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spare = append(s.spare, done)

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/loadgen/dice"
@@ -27,11 +26,10 @@ var (
 // transport is the round tripper that vegeta calls. What vegeta built is only
 // looked at for the slot's place; the request that leaves is made here.
 type transport struct {
-	attack      *Attack
-	base        http.RoundTripper
-	stop        <-chan struct{}
-	requests    context.Context // of every request
-	connections atomic.Int64    // opened
+	attack   *Attack
+	base     http.RoundTripper
+	stop     <-chan struct{}
+	requests context.Context // of every request
 }
 
 // RoundTrip judges the slot again, since it may have waited for a worker, and
@@ -73,33 +71,32 @@ func (t *transport) send(s *slot) {
 	s.answer = measure.Answer{
 		User: s.user, Due: s.due, Taken: now, Waited: s.busy, Sent: now, Stranger: operation == traffic.Unauthenticated,
 	}
-	var x *measure.Exchange // nil: no connection yet, or nothing to judge
-
-	ctx, cancel := context.WithTimeout(t.requests, Timeout)
-	defer cancel()
-	var first atomic.Int64 // noted on a goroutine of net/http's, maybe after we have given up
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { // before the first byte, on this goroutine
-			switch s.answer.Attempts++; {
-			case s.answer.Attempts > 1:
-			case s.answer.Stranger:
-				s.answer.Sent = a.now()
-			default:
-				x, s.answer.Sent = judge.Begin()
-			}
-		},
-		GotFirstResponseByte: func() { first.Store(int64(a.now())) },
-	})
-	answer, err := t.exchange(a.config.Site.request(ctx, m, s.number, operation), a.config.Site.Requests[operation].Expect)
+	if s.watch == nil {
+		s.watch = newWatch(t.requests, a.now)
+	}
+	w := s.watch
+	w.deadline, w.attempts, w.exchange, w.judge = time.Now().Add(Timeout), 0, nil, judge
+	if s.answer.Stranger {
+		w.judge = nil
+	}
+	w.first.Store(0)
+	answer, err := t.exchange(a.config.Site.request(w, m, s.number, operation), s, a.config.Site.Requests[operation].Expect)
+	if s.answer.Attempts = w.attempts; w.attempts > 0 {
+		s.answer.Sent = w.sent
+	}
+	x := w.exchange
 	if err != nil {
-		s.answer.Outcome, s.answer.Error = record.OutcomeTransportError, t.kind(ctx, err)
+		s.answer.Outcome, s.answer.Error = record.OutcomeTransportError, t.kind(err)
 	} else {
 		s.answer.Outcome = answer.Outcome
 	}
 	if s.answer.Stranger {
 		s.answer.Outcome = strange(s.answer.Outcome)
 	}
-	s.answer.Status, s.answer.First = answer.Status, time.Duration(first.Load())
+	s.answer.Status, s.answer.First = answer.Status, time.Duration(w.first.Load())
+	if err != nil {
+		s.watch = nil // somebody may still look at it, or note something in it
+	}
 	if x == nil { // nothing was written, or nobody's bucket is asked
 		s.answer.Done = a.now()
 		return
@@ -140,16 +137,32 @@ type reply struct {
 
 // exchange sends a request and reads its answer. With an error the reading is
 // what the status and the headers say, if they came.
-func (t *transport) exchange(r *http.Request, expect int) (reply, error) {
+func (t *transport) exchange(r *http.Request, s *slot, expect int) (reply, error) {
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		return reply{Reading: measure.Reading{Kind: measure.Lost}}, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		err = errTooLong
-	}
-	read := measure.Classify(resp.StatusCode, resp.Header, body, t.attack.config.Site.Wording, expect)
+	s.body, err = readBody(resp.Body, s.body[:0])
+	read := measure.Classify(resp.StatusCode, resp.Header, s.body, t.attack.config.Site.Wording, expect)
 	return reply{Reading: read, Status: resp.StatusCode}, err
+}
+
+// readBody reads a body into memory that was used before, up to a bound.
+func readBody(r io.Reader, into []byte) ([]byte, error) {
+	for {
+		if len(into) == cap(into) {
+			into = slices.Grow(into, max(512, len(into)))
+		}
+		n, err := r.Read(into[len(into):cap(into)])
+		into = into[:len(into)+n]
+		switch {
+		case len(into) > maxBody:
+			return into[:maxBody], errTooLong
+		case err == io.EOF:
+			return into, nil
+		case err != nil:
+			return into, err
+		}
+	}
 }

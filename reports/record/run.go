@@ -202,9 +202,17 @@ type RunUser struct {
 	LongestWaitMS       int64  `json:"longest_wait_ms"` // from a 429, the first after an admission, to the next admission or the end
 }
 
+// The transports.
+const (
+	TransportLean  = "lean, HTTP/1.1"
+	TransportHTTP1 = "net/http, HTTP/1.1"
+	TransportHTTP2 = "net/http, HTTP/2"
+)
+
 // Generator says how well the load side kept its own plan, and what its machine
 // had to do meanwhile. What a system does not tell is 0.
 type Generator struct {
+	Transport      string    `json:"transport,omitempty"`      // what sent the requests; see [TransportLean]
 	Workers        int64     `json:"workers"`                  // the most requests in flight at once
 	WorkersWanted  int64     `json:"workers_wanted,omitempty"` // as many as the scenario needs where answers take 1 s
 	WorkersReached int64     `json:"workers_reached"`          // requests that found all of them waiting for answers

@@ -51,7 +51,8 @@ func exampleRun() record.Run {
 			{User: "free-001", Plan: "free", Sent: 15, Admitted: 5, RejectedRate: 3, RejectedConcurrency: 2, RejectedOtherwise: 1, Undue: 1, Missing: 1, LongestWaitMS: 17},
 			{User: "free-002", Plan: "free"},
 		},
-		Generator: record.Generator{Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2,
+		Generator: record.Generator{
+			Transport: record.TransportLean, Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2,
 			WorkersWanted: 17, Late: quantiles(14), WatchedMS: 12_345, ProcessorSeconds: 24, MachineSeconds: 24, OthersSeconds: 2, StolenSeconds: 1, GCPauseMaxMS: 0.1, Sockets: 3, Descriptors: 9, DescriptorLimit: 1024},
 		Limits: []string{"a sentence"},
 		Untold: []record.RunDoubt{{Plan: "free", Why: "a reason"}},

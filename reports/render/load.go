@@ -25,6 +25,9 @@ func Load(w io.Writer, r record.Run) error {
 	fmt.Fprintf(&b, "%s against %s, seed %d: %s\n\n", length, plainText(strings.Join(r.Target.Hosts, ", ")), r.Scenario.Seed, LoadSums(r.Plans))
 	b.WriteString(LoadTable(r.Plans))
 	b.WriteString("  p50 and p99 are of admitted requests, from when they were due\n")
+	if r.Generator.Transport != "" {
+		fmt.Fprintf(&b, "  sent by %s, over %s\n", plainText(r.Generator.Transport), figure.Count(r.Generator.Connections, "connection"))
+	}
 	var findings, rest, thresholds []string
 	if r.Ended != "" {
 		findings = append(findings, "!! the run was ended: "+plainText(r.Ended))
