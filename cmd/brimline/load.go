@@ -17,6 +17,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract/control"
 	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/internal/build"
+	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/loadgen/attack"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 	"github.com/invoicespec/brimline/reports/record"
@@ -73,6 +74,7 @@ type loadFlags struct {
 	part       partFlags
 
 	abortOnBreach bool
+	exports       exports
 }
 
 func loadVerb(w world) *cobra.Command {
@@ -103,6 +105,8 @@ func loadVerb(w world) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "leave run.json in `DIR`, which holds no other run")
 	flags.Var(&f.allowHosts, "allow-host", "`HOST` beyond this machine that may be loaded; may be given again")
 	flags.BoolVar(&f.abortOnBreach, "abort-on-breach", false, "end the run once a threshold is broken for good")
+	flags.BoolVar(&f.exports.rows, "rows", false, "leave rows.jsonl.zst in DIR as well: a line for each request")
+	flags.BoolVar(&f.exports.vegeta, "vegeta", false, "leave vegeta.json in DIR as well, for vegeta report and vegeta plot")
 	f.part.add(c)
 	c.AddCommand(loadMergeVerb(w))
 	return c
@@ -153,12 +157,17 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if err != nil {
 		return record.Run{}, loadError(aboutTarget(f.target, err))
 	}
+	site := attack.SiteOf(file, t)
 	a, err := attack.New(attack.Config{
-		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Start: f.part.start.Time, Site: attack.SiteOf(file, t),
+		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Start: f.part.start.Time, Site: site, Each: f.exports.each(),
 	})
 	if err != nil {
 		return record.Run{}, err
 	}
+	if err := f.exports.open(f.out, members, site, a.Started); err != nil {
+		return record.Run{}, err
+	}
+	defer f.exports.close()
 	if err := f.part.wait(ctx, w.stderr); err != nil {
 		return record.Run{}, err
 	}
@@ -173,6 +182,8 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if err != nil {
 		return record.Run{}, loadError(err)
 	}
+	r.Exports = f.exports.close()
+	r.Limits = append(r.Limits, lost(r.Exports)...)
 	if err := judge(running, scenario.Thresholds, &r); err != nil {
 		return record.Run{}, err
 	}
@@ -243,6 +254,9 @@ func (f loadFlags) finish(r record.Run, w world) error {
 		return err
 	}
 	fmt.Fprintf(w.stdout, "\nrun: %s\n", filepath.Join(f.out, record.RunFile))
+	for _, e := range r.Exports {
+		fmt.Fprintf(w.stdout, "     %s  %s\n", filepath.Join(f.out, e.File), figure.Count(e.Rows, "row"))
+	}
 	return worth(r)
 }
 

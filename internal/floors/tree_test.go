@@ -38,7 +38,7 @@ func storeys() [][]string {
 		},
 		1: {
 			"conformance/oracle", "conformance/target",
-			"loadgen/machine", "loadgen/measure", "loadgen/threshold", "loadgen/traffic",
+			"loadgen/machine", "loadgen/spool", "loadgen/measure", "loadgen/threshold", "loadgen/traffic",
 			"reference/limiter",
 			"reports/accesslog", "reports/record",
 		},

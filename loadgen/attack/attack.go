@@ -61,7 +61,8 @@ type Config struct {
 	Seed      int64
 	Start     time.Time // of the wall clock, that the run begins at; zero: at once
 	Site      Site
-	Transport http.RoundTripper // must report to net/http/httptrace; nil: over the network, as suits the target
+	Each      func(measure.Answer) // told of every answer, by one goroutine, and not to wait; may be nil
+	Transport http.RoundTripper    // must report to net/http/httptrace; nil: over the network, as suits the target
 }
 
 // Attack is one run. It can be run once.
@@ -112,6 +113,9 @@ func workers(members []traffic.Member, site Site) (n, wanted int) {
 	wanted = int(min(max(math.Ceil(flight)+float64(together), fewestWorkers), math.MaxInt32))
 	return min(wanted, mostWorkers), wanted
 }
+
+// Started is when the run began; once an answer came it is known.
+func (a *Attack) Started() time.Time { return a.started }
 
 // now is the time since the run began.
 func (a *Attack) now() time.Duration { return time.Since(a.started) }
@@ -184,6 +188,9 @@ func (a *Attack) count(s *slot) {
 	switch s.fate {
 	case sent:
 		a.Meter.Answered(s.answer)
+		if a.config.Each != nil {
+			a.config.Each(s.answer)
+		}
 	case late:
 		a.Meter.Dropped(s.user, s.due, s.busy)
 	case heldOff:

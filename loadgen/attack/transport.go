@@ -69,7 +69,8 @@ func (t *transport) send(s *slot) {
 	judge := a.Meter.Judge(s.user)
 	now := a.now()
 	s.answer = measure.Answer{
-		User: s.user, Due: s.due, Taken: now, Waited: s.busy, Sent: now, Stranger: operation == traffic.Unauthenticated,
+		User: s.user, Due: s.due, Taken: now, Waited: s.busy, Sent: now,
+		Operation: operation.String(), Stranger: operation == traffic.Unauthenticated,
 	}
 	if s.watch == nil {
 		s.watch = newWatch(t.requests, a.now)
@@ -102,6 +103,9 @@ func (t *transport) send(s *slot) {
 		return
 	}
 	s.answer.Done = judge.End(x, answer.Kind, s.answer.Attempts)
+	if a.config.Each != nil {
+		s.answer.Verdict = judge.Known(x)
+	}
 	switch user := &a.users[s.user]; {
 	case answer.Status == http.StatusTooManyRequests:
 		s.answer.NoWait = m.On429.Listens() && answer.Wait == 0

@@ -70,7 +70,7 @@ type Exchange struct {
 	begin, end   time.Duration
 	kind         Kind
 	settled      bool // judged, or nothing to judge
-	undue        bool
+	undue, due   bool
 	missing      bool // passed, but the exact limiter would have kept its token
 
 	low  low // bounds of the level when it began, without what overlaps
@@ -295,6 +295,7 @@ func (j *Judge) judge(x *Exchange) {
 		x.undue = true
 	case due:
 		count.Due++
+		x.due = true
 	default:
 		count.Undecided++
 	}

@@ -32,19 +32,21 @@ type Subject struct {
 
 // Answer is how a request that was sent ended.
 type Answer struct {
-	User     int
-	Due      time.Duration
-	Taken    time.Duration // when a worker took it on
-	Waited   bool          // for a worker: all were waiting for answers
-	Sent     time.Duration // just before its first byte
-	First    time.Duration // the first byte of the answer; 0: none came
-	Done     time.Duration
-	Attempts int // how often it was put on a connection
-	Outcome  record.Outcome
-	Status   int    // of [record.OutcomeOtherStatus]
-	Error    string // the kind of a [record.OutcomeTransportError]
-	Stranger bool   // sent with a key that nobody has: it says nothing of the user
-	NoWait   bool   // a 429 to a user who obeys, without a Retry-After that can be obeyed
+	User      int
+	Operation string // its name
+	Due       time.Duration
+	Taken     time.Duration // when a worker took it on
+	Waited    bool          // for a worker: all were waiting for answers
+	Sent      time.Duration // just before its first byte
+	First     time.Duration // the first byte of the answer; 0: none came
+	Done      time.Duration
+	Attempts  int // how often it was put on a connection
+	Outcome   record.Outcome
+	Verdict   string // see [Judge.Known]; only asked for where somebody keeps it
+	Status    int    // of [record.OutcomeOtherStatus]
+	Error     string // the kind of a [record.OutcomeTransportError]
+	Stranger  bool   // sent with a key that nobody has: it says nothing of the user
+	NoWait    bool   // a 429 to a user who obeys, without a Retry-After that can be obeyed
 }
 
 // Meter counts one run. It is safe for concurrent use.

@@ -25,6 +25,7 @@ type Run struct {
 
 	Ended      string         `json:"ended,omitempty"`      // why the tool itself ended the run early; absent: it did not
 	Thresholds []RunThreshold `json:"thresholds,omitempty"` // in the scenario's order
+	Exports    []RunExport    `json:"exports,omitempty"`    // files beside this one with a line for each request
 	Shard      *RunShard      `json:"shard,omitempty"`      // absent: the run is no part of another
 	Merged     *RunMerged     `json:"merged,omitempty"`     // absent: one machine made the run
 }

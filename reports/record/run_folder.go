@@ -118,6 +118,11 @@ func (r Run) Check() error {
 	if len(users) > 0 {
 		return errors.New("users are on plans that are not listed")
 	}
+	for _, e := range r.Exports {
+		if e.Rows+e.Lost != r.Generator.Results {
+			return fmt.Errorf("rows of %s do not add up: %d and %d of %d", e.File, e.Rows, e.Lost, r.Generator.Results)
+		}
+	}
 	for _, t := range r.Thresholds {
 		if t.Verdict != ThresholdHolds && t.Verdict != ThresholdBroken && t.Verdict != ThresholdNoData {
 			return fmt.Errorf("threshold %s is of verdict %q", t.Threshold, t.Verdict)

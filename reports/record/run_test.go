@@ -54,9 +54,10 @@ func exampleRun() record.Run {
 		Generator: record.Generator{
 			Transport: record.TransportLean, Workers: 16, WorkersReached: 1, Lag: quantiles(15), Results: 15, Attempts: 16, Connections: 2, CPUSeconds: 0.5, GCPauseMS: 0.1, CPUs: 2,
 			WorkersWanted: 17, Late: quantiles(14), WatchedMS: 12_345, ProcessorSeconds: 24, MachineSeconds: 24, OthersSeconds: 2, StolenSeconds: 1, GCPauseMaxMS: 0.1, Sockets: 3, Descriptors: 9, DescriptorLimit: 1024},
-		Limits: []string{"a sentence"},
-		Untold: []record.RunDoubt{{Plan: "free", Why: "a reason"}},
-		Ended:  "a reason",
+		Limits:  []string{"a sentence"},
+		Untold:  []record.RunDoubt{{Plan: "free", Why: "a reason"}},
+		Ended:   "a reason",
+		Exports: []record.RunExport{{File: record.RowsFile, Rows: 14, Lost: 1, Error: "no space left on device"}},
 		Thresholds: []record.RunThreshold{
 			{Threshold: "free.rejected.rate < 5%", Verdict: record.ThresholdBroken, Seen: "40 % (6 of 15)", Value: 0.4, Samples: 15},
 		},
@@ -215,6 +216,7 @@ func TestRunThatDoesNotAddUp(t *testing.T) {
 		"no plan is in it":               func(r *record.Run) { r.Plans, r.Users = []record.RunPlan{}, []record.RunUser{} },
 		"threshold x is of verdict":      func(r *record.Run) { r.Thresholds[0] = record.RunThreshold{Threshold: "x", Verdict: "fine"} },
 		"more first bytes":               func(r *record.Run) { r.Plans[0].Latency[0].FirstByte.Count = 16 },
+		"rows of rows.jsonl.zst do not":  func(r *record.Run) { r.Exports[0].Lost = 0 },
 		"a count is negative":            func(r *record.Run) { r.Plans[0].PerSecond.Sent[0] = -1 },
 	} {
 		t.Run(want, func(t *testing.T) {
