@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
@@ -57,12 +57,18 @@ func openLoadSite(t *testing.T, cfg server.Config, change func(*target.File)) lo
 // load runs the verb on a scenario; DIR is "run" below the site's folder.
 func (s loadSite) load(ctx context.Context, t *testing.T, scenario string, flags ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	var out, errs bytes.Buffer
+	code = s.loadTo(ctx, t, scenario, &out, &errs, flags...)
+	return code, out.String(), errs.String()
+}
+
+// loadTo is [loadSite.load] with places for what is written.
+func (s loadSite) loadTo(ctx context.Context, t *testing.T, scenario string, out, errs io.Writer, flags ...string) int {
+	t.Helper()
 	path := filepath.Join(s.dir, "load.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(scenario), 0o600))
-	var out, errs bytes.Buffer
 	args := append([]string{"load", path, "--target", s.target, "--out", filepath.Join(s.dir, "run")}, flags...)
-	code = run(ctx, args, world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs})
-	return code, out.String(), errs.String()
+	return run(ctx, args, world{getenv: noEnvironment, stdin: strings.NewReader(""), stdout: out, stderr: errs})
 }
 
 func (s loadSite) record(t *testing.T) record.Run {
@@ -96,7 +102,7 @@ func TestLoad(t *testing.T) {
 	code, out, errs := site.load(t.Context(), t, shortLoad)
 	requireMeasured(t, code, errs)
 	require.Regexp(t, `(?m)^2\.0 s against 127\.0\.0\.1:\d+, seed 7: \d+ sent of \d+ due`, out)
-	require.Regexp(t, `(?m)^  free +5 +\d+ +\d+ +\d+ +0 +[0–] +\d`, out)
+	require.Regexp(t, `(?m)^  free +5 +\d+ +\d+ +\d+ +\d+ +\d+ +0 +[0–] +\d`, out)
 	require.Contains(t, out, "what limits this\n  - 429s are judged by")
 	require.Contains(t, out, "run: "+filepath.Join(site.dir, "run", "run.json"))
 	require.NotRegexp(t, `!! \S+: (refused|let) `, out, "the reference is right")
@@ -281,30 +287,7 @@ func TestLoadOfRejectionsWithoutACause(t *testing.T) {
 	site := openLoadSite(t, server.Config{Users: 1}, func(f *target.File) { f.BaseURLs = []string{stub.URL} })
 	code, out, errs := site.load(t.Context(), t, "duration: 1s\npopulations:\n  - { plan: free, users: 1, arrival: constant, rate: 1200, on-429: ignore }\n")
 	requireMeasured(t, code, errs)
-	require.Regexp(t, `(?m)^  free +1 +\d+ +\d+ +– +– +– `, out)
+	require.Regexp(t, `(?m)^  free +1 +\d+ +\d+ +\d+ +\d+ +– +– +– `, out)
 	require.Regexp(t, `(?m)^!! free: without an errorCode that names a known cause, so not judged: (\d+) of \d+ 429s$`, out)
 	require.EqualValues(t, 1, site.record(t).Plans[0].UsersAffected)
-}
-
-func TestLoadProgress(t *testing.T) {
-	plans := []record.RunPlan{{Plan: "free", Users: 2, Slots: record.Slots{Offered: 12, Sent: 11, Dropped: 1}, Answers: record.Answers{Admitted: 11}}}
-	var b bytes.Buffer
-	p := &loadProgress{w: &b, duration: 2 * time.Minute}
-	p.show(47*time.Second, plans)
-	p.clear()
-	require.Equal(t, "0:47 / 2:00  11 sent of 12 due, 1 dropped\n", b.String())
-
-	b.Reset()
-	p = &loadProgress{w: &b, columns: 60, duration: 2 * time.Minute}
-	p.show(30*time.Second, plans)
-	first := b.String()
-	require.True(t, strings.HasPrefix(first, "0:30 / 2:00  ━━━━━╸                 11 sent of 12 due, 1 dr\n\n"), first)
-	require.Equal(t, 4, strings.Count(first, "\n"))
-	for line := range strings.Lines(first) {
-		require.Less(t, len([]rune(line)), 61, "a line that wraps cannot be taken back")
-	}
-	p.show(120*time.Second, plans)
-	require.Contains(t, b.String()[len(first):], "\x1b[4A\x1b[J2:00 / 2:00  ━━━━━━━━━━━━━━━━━━━━╸")
-	p.clear()
-	require.True(t, strings.HasSuffix(b.String(), "\x1b[4A\x1b[J"))
 }

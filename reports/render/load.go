@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -77,9 +78,24 @@ func LoadSums(plans []record.RunPlan) string {
 	return text
 }
 
-// LoadTable is a row for each plan; it is also what is redrawn during a run.
-func LoadTable(plans []record.RunPlan) string {
-	rows := [][]string{{"plan", "users", "sent", "admitted", "429 rate", "429 conc.", "undue", "p50", "p99"}}
+// LoadAnswers says in one line what the answers were.
+func LoadAnswers(plans []record.RunPlan) string {
+	var a record.Answers
+	for _, p := range plans {
+		a.Admitted += p.Admitted
+		a.RejectedRate += p.RejectedRate
+		a.RejectedConcurrency += p.RejectedConcurrency
+	}
+	return fmt.Sprintf("%s admitted, 429s: %s rate, %s concurrency", figure.Grouped(a.Admitted), figure.Grouped(a.RejectedRate), figure.Grouped(a.RejectedConcurrency))
+}
+
+// LoadTable is a row for each plan.
+func LoadTable(plans []record.RunPlan) string { return LoadTableWithin(plans, 0) }
+
+// LoadTableWithin is a table no wider than so many columns, if that can be had by
+// leaving out what is told elsewhere or matters least; 0: everything.
+func LoadTableWithin(plans []record.RunPlan, width int) string {
+	rows := [][]string{{"plan", "users", "due", "sent", "dropped", "admitted", "429 rate", "429 conc.", "undue", "p50", "p99"}}
 	for _, p := range plans {
 		var admitted record.Quantiles
 		for _, l := range p.Latency {
@@ -87,8 +103,17 @@ func LoadTable(plans []record.RunPlan) string {
 				admitted = l.FromDue
 			}
 		}
-		row := []string{plainText(p.Plan), figure.Grouped(p.Users), figure.Grouped(p.Sent), figure.Grouped(p.Admitted)}
+		row := []string{plainText(p.Plan)}
+		for _, n := range []int64{p.Users, p.Offered, p.Sent, p.Dropped, p.Admitted} {
+			row = append(row, figure.Grouped(n))
+		}
 		rows = append(rows, append(append(row, refusals(p)...), waited(admitted, admitted.P50US), waited(admitted, admitted.P99US)))
+	}
+	for _, name := range []string{"users", "due", "undue", "dropped", "p50"} {
+		if width == 0 || columnsWidth(rows) <= width {
+			break
+		}
+		rows = without(rows, name)
 	}
 	longest := 0
 	for _, row := range rows {
@@ -100,6 +125,27 @@ func LoadTable(plans []record.RunPlan) string {
 	var b strings.Builder
 	writeColumns(&b, rows)
 	return b.String()
+}
+
+// columnsWidth is how wide [writeColumns] makes rows.
+func columnsWidth(rows [][]string) (width int) {
+	for i := range rows[0] {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(row[i]))
+		}
+		width += 2 + widest
+	}
+	return width
+}
+
+// without is rows without the column of that name.
+func without(rows [][]string, name string) [][]string {
+	at := slices.Index(rows[0], name)
+	for i, row := range rows {
+		rows[i] = slices.Delete(row, at, at+1)
+	}
+	return rows
 }
 
 // refusals are a plan's 429s by cause and how many were undue: a dash instead of

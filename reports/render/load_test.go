@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +78,28 @@ func TestLoadVerdictsAreNamed(t *testing.T) {
 	}
 	require.Equal(t, "2 of 4 thresholds broken: a < 1: 2; c < 1: 3", render.LoadBroken(r))
 	require.Equal(t, "1 of 4 thresholds without data: d < 1: nothing was counted", render.LoadNoData(r))
+}
+
+// TestLoadTableFits: what matters least goes first, and the name last of all.
+func TestLoadTableFits(t *testing.T) {
+	plans := loadRun().Plans
+	full := render.LoadTable(plans)
+	require.Contains(t, full, "  plan  users    due   sent  dropped  admitted  429 rate  429 conc.  undue     p50     p99\n")
+	for width, want := range map[int]string{
+		200: "plan users due sent dropped admitted 429 rate 429 conc. undue p50 p99",
+		86:  "plan due sent dropped admitted 429 rate 429 conc. undue p50 p99",
+		79:  "plan sent dropped admitted 429 rate 429 conc. undue p50 p99",
+		70:  "plan sent dropped admitted 429 rate 429 conc. p50 p99",
+		1:   "plan sent admitted 429 rate 429 conc. p99",
+	} {
+		head, _, _ := strings.Cut(render.LoadTableWithin(plans, width), "\n")
+		require.Equal(t, want, strings.Join(strings.Fields(head), " "), width)
+		if width > 60 {
+			require.LessOrEqual(t, len(head), width)
+		}
+	}
+}
+
+func TestLoadAnswers(t *testing.T) {
+	require.Equal(t, "3,996 admitted, 429s: 654 rate, 162 concurrency", render.LoadAnswers(loadRun().Plans))
 }
