@@ -74,6 +74,7 @@ type Attack struct {
 	wanted  int // workers, if there were no most
 	started time.Time
 	slots   *slots
+	reader  *measure.Reader
 	users   []manners.User // what those remember who do not ignore 429s
 }
 
@@ -82,7 +83,7 @@ func New(c Config) (*Attack, error) {
 	if err := c.Site.prepare(c.Members); err != nil {
 		return nil, err
 	}
-	a := &Attack{config: c, users: make([]manners.User, len(c.Members))}
+	a := &Attack{config: c, reader: measure.NewReader(c.Site.Wording), users: make([]manners.User, len(c.Members))}
 	a.workers, a.wanted = workers(c.Members, c.Site)
 	if err := machine.EnoughDescriptors(int64(a.workers)); err != nil {
 		return nil, err

@@ -109,11 +109,43 @@ func TestTheReferenceIsNotAccused(t *testing.T) {
 	require.Positive(t, p.RateJudged.Due)
 	require.Positive(t, p.HeldOff)
 	require.Positive(t, p.UsersAffected)
+	require.Empty(t, p.HeaderFaults)
 
 	p = against(t, crowded, slowEngine).Plans[0]
 	require.Positive(t, p.RejectedConcurrency)
 	require.Zero(t, p.ConcurrencyJudged.Undue)
 	require.Zero(t, p.RateJudged.Sum()+p.Missing)
+	require.Empty(t, p.HeaderFaults)
+}
+
+// TestWrongHeadersAreNamed: each kind is counted, and no other.
+func TestWrongHeadersAreNamed(t *testing.T) {
+	for name, want := range map[string][]string{
+		"no-headers-200":         {"no RateLimit-Limit", "no RateLimit-Remaining", "no RateLimit-Reset"},
+		"limit-is-rpm":           {"RateLimit-Limit not the burst"},
+		"remaining-plus-one":     {"RateLimit-Remaining too high"},
+		"remaining-minus-one":    {"RateLimit-Remaining too low"},
+		"remaining-negative-429": {"RateLimit-Remaining no single integer"},
+		"remaining-nonzero-429":  {"RateLimit-Remaining too high"},
+		"reset-epoch":            {"RateLimit-Reset too long"},
+		"no-retry-after":         {"no Retry-After"},
+		"retry-after-zero":       {"Retry-After 0"},
+		"retry-after-60":         {"Retry-After too long"},
+		"retry-after-date":       {"Retry-After no single integer"},
+		"duplicate-headers":      {"RateLimit-Remaining no single integer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := fault.ByName(name)
+			require.NoError(t, err)
+			p := against(t, hasty, f.Apply).Plans[0]
+			var got []string
+			for _, c := range p.HeaderFaults {
+				require.Positive(t, c.N)
+				got = append(got, c.Name)
+			}
+			require.Equal(t, want, got, "%v", p.HeaderFaults)
+		})
+	}
 }
 
 // TestWrongServersAreNamed: the run says which way each of them is wrong.

@@ -106,6 +106,7 @@ func (t *transport) send(s *slot) {
 	if a.config.Each != nil {
 		s.answer.Verdict = judge.Known(x)
 	}
+	s.answer.Faults = answer.Headers.Against(x.Bounds())
 	switch user := &a.users[s.user]; {
 	case answer.Status == http.StatusTooManyRequests:
 		s.answer.NoWait = m.On429.Listens() && answer.Wait == 0
@@ -148,7 +149,7 @@ func (t *transport) exchange(r *http.Request, s *slot, expect int) (reply, error
 	}
 	defer resp.Body.Close()
 	s.body, err = readBody(resp.Body, s.body[:0])
-	read := measure.Classify(resp.StatusCode, resp.Header, s.body, t.attack.config.Site.Wording, expect)
+	read := t.attack.reader.Read(resp.StatusCode, resp.Header, s.body, expect)
 	return reply{Reading: read, Status: resp.StatusCode}, err
 }
 

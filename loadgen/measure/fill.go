@@ -41,6 +41,7 @@ func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 
 // finish turns the plan's working figures into those of its record.
 func (p *plan) finish() error {
+	p.HeaderFaults = p.faults.named()
 	p.OtherStatuses, p.TransportErrors, p.Latency = p.others(), p.unanswered(), []record.RunLatency{} // a list, even if empty
 	for _, outcome := range record.Outcomes() {
 		t := p.times[outcome]
@@ -160,6 +161,7 @@ func (m *Meter) stand(of func(place int, outcome record.Outcome, t *times) recor
 		plans[i] = p.RunPlan
 		plans[i].RateJudged, plans[i].ConcurrencyJudged = verdicts[i].Rate, verdicts[i].Concurrency
 		plans[i].Missing = verdicts[i].Missing
+		plans[i].HeaderFaults = p.faults.named()
 		plans[i].OtherStatuses, plans[i].TransportErrors = p.others(), p.unanswered()
 		for _, outcome := range record.Outcomes() {
 			if t := p.times[outcome]; t != nil {

@@ -80,7 +80,12 @@ type Exchange struct {
 	ends           int   // requests that may have held a permit and had ended when it began
 	holders        int64 // requests that may have held a permit while it was in flight
 	through        int64 // requests that held or took one from before it until after it
+
+	bounds Bounds
 }
+
+// Bounds are what the headers of the answer may say, once it has ended.
+func (x *Exchange) Bounds() Bounds { return x.bounds }
 
 // NewJudge is the judge of a user. Rested says that the bucket is known to be full;
 // slowest is shared by all judges of a target.
@@ -133,6 +138,7 @@ func (j *Judge) End(x *Exchange, kind Kind, attempts int) time.Duration {
 		j.lost++
 	}
 	j.overlap(x, kind)
+	x.bounds = j.bounds(x)
 	j.spend(x)
 	j.slowest.note(now - x.begin)
 	if kind.mayHold() {

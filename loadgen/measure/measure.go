@@ -3,7 +3,7 @@
 // whether each 429 was due.
 //
 // Most callers make a [Meter], ask it for the [Judge] of a user at both ends of
-// every request, read answers with [Classify] and tell the meter how they ended;
+// every request, read answers with a [Reader] and tell the meter how they ended;
 // [Meter.Fill] writes the record. Nothing is kept per request, so memory does not
 // grow with their number. No key comes here.
 //
@@ -46,6 +46,7 @@ type Answer struct {
 	Status    int    // of [record.OutcomeOtherStatus]
 	Error     string // the kind of a [record.OutcomeTransportError]
 	Stranger  bool   // sent with a key that nobody has: it says nothing of the user
+	Faults    Faults // of its headers
 	NoWait    bool   // a 429 to a user who obeys, without a Retry-After that can be obeyed
 }
 
@@ -77,6 +78,7 @@ type plan struct {
 	record.RunPlan
 	statuses map[int]int64
 	errors   map[string]int64
+	faults   faultCounts
 	times    map[record.Outcome]*times
 	seconds  seconds
 }
@@ -161,6 +163,7 @@ func (m *Meter) Answered(a Answer) {
 	}
 	m.totals.results++
 	m.totals.attempts += int64(a.Attempts)
+	p.faults.add(a.Faults)
 	if a.NoWait {
 		m.totals.noWait++
 	}

@@ -3,9 +3,11 @@ package measure_test
 import (
 	"cmp"
 	"math/big"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/conformance/oracle"
 	"github.com/invoicespec/brimline/loadgen/measure"
 )
@@ -61,6 +63,22 @@ func (m *model) decide(at time.Duration) measure.Kind {
 	return measure.Passed
 }
 
+// headers are what an answer says of the level that the decision left.
+func (m *model) headers() http.Header {
+	up := func(tokens *big.Rat) string { // the seconds until so many have come in
+		s := new(big.Rat).Mul(tokens, big.NewRat(60, m.allowance.RequestsPerMinute))
+		n := new(big.Int).Add(s.Num(), new(big.Int).Sub(s.Denom(), big.NewInt(1)))
+		return n.Div(n, s.Denom()).String()
+	}
+	burst, one := new(big.Rat).SetInt64(m.allowance.Burst), big.NewRat(1, 1)
+	return http.Header{
+		"Ratelimit-Limit":     {burst.Num().String()},
+		"Ratelimit-Remaining": {new(big.Int).Div(m.level.Num(), m.level.Denom()).String()},
+		"Ratelimit-Reset":     {up(burst.Sub(burst, m.level))},
+		"Retry-After":         {up(one.Sub(one, m.level))},
+	}
+}
+
 // request is one request and what the world does with it. All instants are
 // different.
 type request struct {
@@ -81,17 +99,19 @@ type event struct {
 
 func byTime(a, b event) int { return cmp.Compare(a.at, b.at) }
 
-// play lets a server decide and a judge watch, each in its own order of events.
-func play(m *model, j *measure.Judge, now *time.Duration, requests []request) {
+// play lets a server decide and a judge watch, each in its own order of events. It
+// gives the faults that were found in the server's headers.
+func play(m *model, j *measure.Judge, now *time.Duration, requests []request) (faults []measure.Faults) {
 	var server []event
-	kinds := map[time.Duration]measure.Kind{} // of answers, by when their requests began
+	kinds := map[time.Duration]measure.Kind{}  // of answers, by when their requests began
+	headers := map[time.Duration]http.Header{} // likewise
 	for _, r := range requests {
 		kinds[r.begin] = measure.Untouched
 		for n, at := range r.decides {
 			server = append(server, event{at, func() {
 				kind := m.decide(at)
 				if n == len(r.decides)-1 { // the answer is that of the last attempt
-					kinds[r.begin] = kind
+					kinds[r.begin], headers[r.begin] = kind, m.headers()
 				}
 				if kind == measure.Passed {
 					release := event{max(r.release, at), func() { m.inFlight-- }}
@@ -108,7 +128,7 @@ func play(m *model, j *measure.Judge, now *time.Duration, requests []request) {
 		next.do()
 	}
 
-	watch(j, now, requests, func(r request) measure.Kind {
+	exchanges := watch(j, now, requests, func(r request) measure.Kind {
 		switch {
 		case r.lost:
 			return measure.Lost
@@ -117,10 +137,27 @@ func play(m *model, j *measure.Judge, now *time.Duration, requests []request) {
 		}
 		return kinds[r.begin]
 	})
+	reader, codes := measure.NewReader(contract.Wording{}), map[measure.Kind]string{
+		measure.RefusedRate: contract.CodeRateLimited, measure.RefusedConcurrency: contract.CodeConcurrencyLimited,
+	}
+	for i, r := range requests {
+		if r.lost || r.masked || len(r.decides) == 0 {
+			continue
+		}
+		status := http.StatusOK
+		if kinds[r.begin] != measure.Passed {
+			status = http.StatusTooManyRequests
+		}
+		read := reader.Read(status, headers[r.begin], []byte(`{"errorCode":"`+codes[kinds[r.begin]]+`"}`), http.StatusOK)
+		if f := read.Headers.Against(exchanges[i].Bounds()); f != 0 {
+			faults = append(faults, f)
+		}
+	}
+	return faults
 }
 
 // watch shows a judge when requests leave and how they are answered.
-func watch(j *measure.Judge, now *time.Duration, requests []request, answer func(request) measure.Kind) {
+func watch(j *measure.Judge, now *time.Duration, requests []request, answer func(request) measure.Kind) []*measure.Exchange {
 	var events []event
 	exchanges := make([]*measure.Exchange, len(requests))
 	for i, r := range requests {
@@ -133,4 +170,5 @@ func watch(j *measure.Judge, now *time.Duration, requests []request, answer func
 		*now = e.at
 		e.do()
 	}
+	return exchanges
 }

@@ -39,7 +39,7 @@ func plans(parts []Part) ([]record.RunPlan, error) {
 // generator is what all load sides were together. How late they began and their
 // longest pause do not add up: the largest counts.
 func generator(parts []Part) (record.Generator, error) {
-	var sum record.Generator
+	sum := record.Generator{Transport: parts[0].Run.Generator.Transport}
 	latest, longest := int64(0), 0.0
 	for _, part := range parts {
 		g := part.Run.Generator

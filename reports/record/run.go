@@ -123,8 +123,9 @@ type RunPlan struct {
 	// rejected_rate and rejected_concurrency.
 	RateJudged        Judged       `json:"rejected_rate_judged"`
 	ConcurrencyJudged Judged       `json:"rejected_concurrency_judged"`
-	Missing           int64        `json:"missing"` // got past the rate limit though there was surely no token
-	Latency           []RunLatency `json:"latency"` // the outcomes that occurred
+	Missing           int64        `json:"missing"`                 // got past the rate limit though there was surely no token
+	HeaderFaults      []Count      `json:"header_faults,omitempty"` // answers whose RateLimit headers or Retry-After were wrong, by what; one may be in several
+	Latency           []RunLatency `json:"latency"`                 // the outcomes that occurred
 	PerSecond         RunSeconds   `json:"per_second"`
 }
 

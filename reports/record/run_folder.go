@@ -165,6 +165,11 @@ func (p RunPlan) check(users RunPlan) error {
 			return fmt.Errorf("%s do not add up: %d and %d", e.name, e.whole, e.part)
 		}
 	}
+	for _, f := range p.HeaderFaults {
+		if f.N < 1 || f.N > p.Sent {
+			return fmt.Errorf("header_faults: %q of %d answers, and %d requests were sent", f.Name, f.N, p.Sent)
+		}
+	}
 	if slices.Min(append([]int64{p.Planned, p.Offered, p.Sent, p.Dropped, p.HeldOff, p.Unsent, p.Admitted}, p.PerSecond.Sent...)) < 0 {
 		return errors.New("a count is negative")
 	}

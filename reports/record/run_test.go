@@ -41,6 +41,7 @@ func exampleRun() record.Run {
 			RateJudged:        record.Judged{Due: 1, Undue: 1, Undecided: 1},
 			ConcurrencyJudged: record.Judged{Due: 1, Undecided: 1},
 			Missing:           1,
+			HeaderFaults:      []record.Count{{Name: "no Retry-After", N: 2}},
 			Latency:           []record.RunLatency{{Outcome: record.OutcomeAdmitted, FromDue: quantiles(15), FromSend: quantiles(15), FirstByte: quantiles(14)}},
 			PerSecond: record.RunSeconds{
 				Due: []int64{18}, Sent: []int64{15}, Admitted: []int64{5}, RejectedRate: []int64{3}, RejectedConcurrency: []int64{2}, Dropped: []int64{2},

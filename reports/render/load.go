@@ -197,6 +197,9 @@ func loadFindings(p record.RunPlan) []string {
 	say(p.RateJudged.Undue, p.RejectedRate, "refused though a token was there", "rate 429s")
 	say(p.ConcurrencyJudged.Undue, p.RejectedConcurrency, "refused though a place was free", "concurrency 429s")
 	say(p.Missing, p.Sent-p.RejectedRate, "let through though no token was there", "requests that passed the rate limit")
+	for _, f := range p.HeaderFaults {
+		say(f.N, p.Sent, "wrong headers: "+plainText(f.Name), "answers")
+	}
 	unnamed, anonymous := p.Unjudged()
 	all := p.RejectedRate + p.RejectedConcurrency + unnamed + anonymous
 	say(unnamed, all, "without an errorCode that names a known cause, so not judged", "429s")
