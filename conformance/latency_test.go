@@ -10,6 +10,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance"
 	"github.com/invoicespec/brimline/conformance/contract/control"
+	"github.com/invoicespec/brimline/conformance/target"
 	"github.com/invoicespec/brimline/internal/slownet"
 	"github.com/invoicespec/brimline/reference/fault"
 	"github.com/invoicespec/brimline/reference/wiring"
@@ -56,6 +57,18 @@ func TestACorrectServerFarAwayIsNotBlamed(t *testing.T) {
 			require.Greater(t, c.Counts.Pass, len(clauses)/2, "%+v", c.Counts)
 		})
 	}
+}
+
+// Where an answer takes its time, paths that are in scope take tokens
+// which come back while others are tried.
+func TestSpellingsMayTakeWhatComesBack(t *testing.T) {
+	t.Parallel()
+	r := onOnePlan(t, control.ClockReal, target.Allowance{RequestsPerMinute: 60, Burst: 5, Concurrency: 2}, nil)
+	tgt := behindSlowNetwork(t, r, slownet.Delay{Least: 200 * time.Millisecond}).open(t)
+	c, err := conformance.Run(t.Context(), tgt, conformance.Options{Clauses: []string{"SCOPE-4"}, Strict: true})
+	require.NoError(t, err)
+	require.Zero(t, falseAlarms(t, c))
+	require.NotZero(t, c.Charged)
 }
 
 func TestFaultsFarAwayAreStillSeen(t *testing.T) {

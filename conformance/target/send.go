@@ -101,6 +101,16 @@ func (t *Target) SendApart(ctx context.Context, u *User, r Request) Exchange {
 	return t.exchange(ctx, u, r).exchange
 }
 
+// SendUntold is Send for a request of which nobody knows whether it is in scope: it
+// may take a token or not, and its answer is not judged.
+func (t *Target) SendUntold(ctx context.Context, u *User, r Request) Exchange {
+	f := t.exchange(ctx, u, r)
+	if f.sent {
+		u.Bucket.Lose(f.exchange.Span)
+	}
+	return f.exchange
+}
+
 // SendTogether sends requests of one user at one moment and lets the oracle
 // judge them as a whole. The exchanges are in the order of rs.
 func (t *Target) SendTogether(ctx context.Context, u *User, rs []Request) ([]Exchange, []oracle.Finding) {
