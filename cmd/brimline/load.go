@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,13 @@ samples. docs/load.md has the words, and how to read a run.
 
 Several machines make one run with --shard I/N and a common --start-at; what each
 sends is its users' share, also of workers and limits. Their clocks must be
-synchronised. "brimline load merge" joins what they leave.
+synchronised. "brimline load merge" joins what they leave. docs/load-many-machines.md
+has the steps.
+
+With --find-capacity the scenario's rates are raised in steps until an SLO fails
+twice in a row: docs/capacity.md. It leaves DIR/capacity.json and each step's run.
+Then exit code 0 means that a load was found under which the SLO holds, 1 that it
+held under none, 3 that this machine or the users' allowances were the limit.
 
 Exit code 0: it was measured, and no threshold is broken; an early end and undue
 429s are results. 1: a threshold is broken. 2: usage, bad input, too few users, a
@@ -72,6 +79,7 @@ type loadFlags struct {
 	out        string
 	allowHosts hosts
 	part       partFlags
+	capacity   capacityFlags
 
 	abortOnBreach bool
 	exports       exports
@@ -93,7 +101,7 @@ func loadVerb(w world) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.scenario = args[0]
-			if err := f.part.given(c, time.Now()); err != nil {
+			if err := errors.Join(f.part.given(c, time.Now()), f.capacity.given(c)); err != nil {
 				return err
 			}
 			_, err := load(c.Context(), f, w)
@@ -108,6 +116,7 @@ func loadVerb(w world) *cobra.Command {
 	flags.BoolVar(&f.exports.rows, "rows", false, "leave rows.jsonl.zst in DIR as well: a line for each request")
 	flags.BoolVar(&f.exports.vegeta, "vegeta", false, "leave vegeta.json in DIR as well, for vegeta report and vegeta plot")
 	f.part.add(c)
+	f.capacity.add(c)
 	c.AddCommand(loadMergeVerb(w))
 	return c
 }
@@ -130,7 +139,11 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
-	return f.drive(ctx, scenario, file, target.Options{Environment: w.getenv}, w)
+	opt := target.Options{Environment: w.getenv}
+	if f.capacity.find {
+		return record.Run{}, f.findCapacity(ctx, scenario, file, opt, w)
+	}
+	return f.drive(ctx, scenario, file, opt, w)
 }
 
 // drive sends a scenario to the target that a file describes.
@@ -142,17 +155,11 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if err != nil {
 		return record.Run{}, err
 	}
-	t, err := target.Open(ctx, file, opt)
+	t, err := f.open(ctx, file, opt)
 	if err != nil {
-		return record.Run{}, loadError(aboutTarget(f.target, err))
+		return record.Run{}, err
 	}
 	defer t.Close()
-	if t.Clock() == control.ClockFrozen {
-		return record.Run{}, fmt.Errorf("%s: the target's clock is frozen: load needs one that runs, real or shifted", f.target)
-	}
-	if err := record.ClaimRunFolder(f.out); err != nil {
-		return record.Run{}, fmt.Errorf("--out: %w", err)
-	}
 	members, err := f.part.shard.Recruit(ctx, t, cast)
 	if err != nil {
 		return record.Run{}, loadError(aboutTarget(f.target, err))
@@ -193,29 +200,55 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	return r, f.finish(r, w)
 }
 
+// open reaches a target that can be loaded and claims the folder for the run.
+// The caller closes it.
+func (f loadFlags) open(ctx context.Context, file target.File, opt target.Options) (*target.Target, error) {
+	if file.Protocol == target.HTTP2 {
+		return nil, fmt.Errorf("%s: protocol: load sends over HTTP/1.1 alone; accepted: %q, or leave it out", f.target, string(target.HTTP1))
+	}
+	t, err := target.Open(ctx, file, opt)
+	if err != nil {
+		return nil, loadError(aboutTarget(f.target, err))
+	}
+	if t.Clock() == control.ClockFrozen {
+		return nil, errors.Join(fmt.Errorf("%s: the target's clock is frozen: load needs one that runs, real or shifted", f.target), t.Close())
+	}
+	if err := record.ClaimRunFolder(f.out); err != nil {
+		return nil, errors.Join(fmt.Errorf("--out: %w", err), t.Close())
+	}
+	return t, nil
+}
+
 // cast makes the scenario's members and checks that they may be let loose.
 func (f loadFlags) cast(s traffic.Scenario, file target.File) ([]traffic.Member, error) {
-	if err := f.allowed(s, file); err != nil {
-		return nil, err
-	}
-	if err := s.Fits(file); err != nil {
-		return nil, err
-	}
-	members, err := s.Cast(file.Allowances)
+	members, err := f.members(s, file)
 	if err != nil {
 		return nil, err
 	}
 	if traffic.Planned(members) == 0 {
 		return nil, fmt.Errorf("%s: no request comes due in %v", f.scenario, s.Duration)
 	}
-	most := file.Limits.MaxOperations
-	if most == 0 {
-		most = target.DefaultMaxOperations
-	}
+	most := mostOperations(file)
 	if n := traffic.MostCharged(members, s.Duration); n > most {
 		return nil, fmt.Errorf("%s: up to %d operations may be charged, limits.max-operations of %s is %d: raise it there, or ask for less", f.scenario, n, f.target, most)
 	}
 	return members, f.part.check(f.scenario, members)
+}
+
+// members are a scenario's members on a target that it fits.
+func (f loadFlags) members(s traffic.Scenario, file target.File) ([]traffic.Member, error) {
+	if err := f.allowed(s, file); err != nil {
+		return nil, err
+	}
+	if err := s.Fits(file); err != nil {
+		return nil, err
+	}
+	return s.Cast(file.Allowances)
+}
+
+// mostOperations is how many operations a target may charge for a run.
+func mostOperations(file target.File) int64 {
+	return cmp.Or(file.Limits.MaxOperations, target.DefaultMaxOperations)
 }
 
 // allowed refuses to load a host that nobody named, and one beyond this machine

@@ -150,15 +150,16 @@ func TestLoadNamesAWrongServer(t *testing.T) {
 	require.Regexp(t, `!! starter: refused though a token was there: \d+ of \d+ rate 429s`, out)
 }
 
-// stopping is an engine that calls stop when it has worked five times.
+// stopping is an engine that calls stop when it has worked so often.
 type stopping struct {
 	httpapi.Engine
 	calls atomic.Int64
+	after int64
 	stop  func()
 }
 
 func (s *stopping) Calculate(ctx context.Context, in invoice.Invoice) (invoice.Result, error) {
-	if s.calls.Add(1) == 5 {
+	if s.calls.Add(1) == s.after {
 		s.stop()
 	}
 	return s.Engine.Calculate(ctx, in)
@@ -168,7 +169,7 @@ func TestLoadIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	site := openLoadSite(t, server.Config{Users: 5, Alter: func(p *wiring.Parts) {
-		p.Engine = &stopping{Engine: p.Engine, stop: stop}
+		p.Engine = &stopping{Engine: p.Engine, stop: stop, after: 5}
 	}}, nil)
 	code, out, errs := site.load(ctx, t, strings.Replace(shortLoad, "2s", "10m", 1), "--allow-host", "elsewhere.example")
 	requireMeasured(t, code, errs)

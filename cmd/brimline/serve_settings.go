@@ -13,6 +13,7 @@ import (
 	"github.com/invoicespec/brimline/internal/strictyaml"
 	"github.com/invoicespec/brimline/reference/anonymous"
 	"github.com/invoicespec/brimline/reference/clientip"
+	"github.com/invoicespec/brimline/reference/invoice"
 	"github.com/invoicespec/brimline/reference/limiter"
 	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reference/server"
@@ -63,6 +64,8 @@ type serveSettings struct {
 		PolicyTTL      time.Duration `yaml:"policy-ttl,omitempty" usage:"how long a policy is served without asking the database" range:"100ms 10m"`
 		Spool          string        `yaml:"api-log-spool,omitempty" usage:"directory where log entries wait for the database"`
 		SpoolSize      int64         `yaml:"api-log-spool-size,omitempty" usage:"bytes of log entries that may wait" range:"1048576 1099511627776"`
+		EngineWorkers  int64         `yaml:"engine-workers,omitempty" usage:"invoices that the engine works on at once; 0: as many as there are" range:"0 100000"`
+		EngineTime     time.Duration `yaml:"engine-time,omitempty" usage:"how long each takes it; with engine-workers its capacity is known" range:"0s 1s"`
 		LogRetention   time.Duration `yaml:"log-retention,omitempty" usage:"how long the database keeps log entries" range:"1h 87600h"`
 	} `yaml:"brimline,omitempty"`
 }
@@ -113,6 +116,11 @@ func (s *serveSettings) config(names *settings.Settings) (server.Config, error) 
 	cfg.Addresses = clientip.Config{
 		Trusted: trusted, Header: r.Anonymous.ClientHeader,
 		IPv6Prefix: int(r.Anonymous.IPv6Prefix), Logged: clientip.Precision(r.Anonymous.LoggedAddress),
+	}
+	if b.EngineWorkers > 0 {
+		cfg.Engine = invoice.NewPaced(int(b.EngineWorkers), b.EngineTime)
+	} else if b.EngineTime > 0 {
+		return cfg, names.Refuse("brimline.engine-time", "given without engine-workers", "both, or neither")
 	}
 	if b.Plans != "" {
 		if cfg.Plans, err = server.ReadPlans(b.Plans); err != nil {

@@ -13,13 +13,23 @@ const notable = 0.01
 
 // Conclude says what the steps of a search tell.
 func Conclude(c *record.Capacity) {
-	told := c.Steps
-	if n := len(told); n > 0 && (told[n-1].Verdict == record.CapacityGenerator || told[n-1].Verdict == record.CapacityLimits) {
-		told = told[:n-1]
+	if len(c.Steps) == 0 {
+		return
 	}
-	c.Holds = holds(told)
-	c.Knee, c.Warning = saturation(told), warning(told)
+	steps := told(c.Steps)
+	c.Holds = holds(steps)
+	c.Knee, c.Warning = saturation(steps), warning(steps)
 	c.Said = said(*c)
+}
+
+// told are the steps that say something of the target: all but the last, if it
+// does not.
+func told(steps []record.CapacityStep) []record.CapacityStep {
+	last := len(steps) - 1
+	if v := steps[last].Verdict; v == record.CapacityGenerator || v == record.CapacityLimits {
+		return steps[:last]
+	}
+	return steps
 }
 
 // holds is the load of the last step that held before two failed in a row.
@@ -43,10 +53,10 @@ func holds(steps []record.CapacityStep) *float64 {
 func said(c record.Capacity) []string {
 	list := []string{}
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if len(c.Steps) == 0 {
-		return list
+	last, seen := c.Steps[len(c.Steps)-1], 0.0
+	for _, s := range told(c.Steps) {
+		seen = max(seen, s.Load)
 	}
-	last := c.Steps[len(c.Steps)-1]
 	switch {
 	case c.Holds == nil:
 		say("The SLO held under no load that was offered, from %s on.", rate(c.Steps[0].Load))
@@ -58,20 +68,21 @@ func said(c record.Capacity) []string {
 	switch k := c.Knee; {
 	case k != nil:
 		say("The target is full at %s (95 %% of draws: %s to %s): from there on goodput does not follow the load.", rate(k.At), rate(k.From), rate(k.To))
-	case c.End == record.EndSLO:
-		say("Goodput was not seen to flatten up to %s, so where the target is full is not known; --beyond goes on after the SLO is broken.", rate(last.Load))
+	case c.End == record.EndSLO && last.Verdict == record.CapacityFails:
+		say("Goodput was not seen to flatten up to %s, so where the target is full is not known; --beyond goes on after the SLO is broken.", rate(seen))
+	case seen == 0:
 	default:
-		say("Goodput was not seen to flatten up to %s, so where the target is full is not known.", rate(last.Load))
+		say("Goodput was not seen to flatten up to %s, so where the target is full is not known.", rate(seen))
 	}
 	if k := c.Warning; k != nil {
 		say("Latency begins to climb at %s (95 %% of draws: %s to %s).", rate(k.At), rate(k.From), rate(k.To))
 	}
-	switch c.End {
-	case record.EndGenerator:
+	switch {
+	case last.Verdict == record.CapacityGenerator:
 		say("The generator ends here: at %s %s. That says nothing of the target; take a larger machine, or several smaller steps.", rate(last.Asked), last.Why[0])
-	case record.EndLimits:
+	case last.Verdict == record.CapacityLimits:
 		say("The allowances end here: at %s %s. That says nothing of the target; list more users, so that each asks for less than it may.", rate(last.Asked), last.Why[0])
-	case record.EndInterrupted:
+	case c.End == record.EndInterrupted:
 		say("The search was interrupted.")
 	}
 	for _, s := range c.Steps {

@@ -65,6 +65,7 @@ type Config struct {
 	CapacityToken string // opens /internal/capacity; empty: nobody does
 	SessionSecret []byte // of the billing page's sessions; nil: they end with the process
 
+	Engine httpapi.Engine      // nil: [invoice.Engine]
 	Alter  func(*wiring.Parts) // makes another server of it; may be nil
 	Logger *slog.Logger        // nil: nothing is logged
 }
@@ -162,7 +163,7 @@ func (s *Server) parts(cfg Config, c clock.Clock, logger *slog.Logger) (*wiring.
 		Accounts: s.backing,
 		Ledger:   s.backing,
 		Limiter:  limits,
-		Engine:   invoice.Engine{},
+		Engine:   cmp.Or[httpapi.Engine](cfg.Engine, invoice.Engine{}),
 		Log:      s.backing.log,
 		Logger:   logger,
 		Operator: s.backing,

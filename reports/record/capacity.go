@@ -119,3 +119,15 @@ func (c Capacity) Check() error {
 	}
 	return nil
 }
+
+// WriteCapacity writes a search into its folder, whole or not at all, and never
+// over another.
+func WriteCapacity(dir string, c Capacity) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if err := ClaimRunFolder(dir); err != nil {
+		return err
+	}
+	return writeWhole(dir, CapacityFile, c)
+}

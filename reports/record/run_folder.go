@@ -28,9 +28,10 @@ func ClaimRunFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, RunFile)
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", dir, errors.Join(ErrRunThere, err))
+	for _, name := range []string{RunFile, CapacityFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", dir, errors.Join(ErrRunThere, err))
+		}
 	}
 	return nil
 }
@@ -44,13 +45,18 @@ func WriteRun(dir string, r Run) error {
 	if err := ClaimRunFolder(dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, RunFile+".*")
+	return writeWhole(dir, RunFile, r)
+}
+
+// writeWhole writes a file as JSON, whole or not at all.
+func writeWhole(dir, name string, v any) error {
+	f, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
 		return err
 	}
-	err = errors.Join(json.NewEncoder(f).Encode(r), f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(json.NewEncoder(f).Encode(v), f.Chmod(0o644), f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, RunFile))
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
