@@ -203,9 +203,6 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 // open reaches a target that can be loaded and claims the folder for the run.
 // The caller closes it.
 func (f loadFlags) open(ctx context.Context, file target.File, opt target.Options) (*target.Target, error) {
-	if file.Protocol == target.HTTP2 {
-		return nil, fmt.Errorf("%s: protocol: load sends over HTTP/1.1 alone; accepted: %q, or leave it out", f.target, string(target.HTTP1))
-	}
 	t, err := target.Open(ctx, file, opt)
 	if err != nil {
 		return nil, loadError(aboutTarget(f.target, err))

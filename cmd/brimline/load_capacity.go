@@ -58,7 +58,7 @@ func (f capacityFlags) given(c *cobra.Command) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"shard", "start-at", "abort-on-breach"} {
+	for _, name := range []string{"shard", "start-at", "abort-on-breach", "rows", "vegeta", "metrics"} {
 		if err := exclusive(c, "find-capacity", name); err != nil {
 			return err
 		}
@@ -129,6 +129,7 @@ type search struct {
 	file     target.File
 	target   *target.Target
 	slo      []threshold.Threshold
+	over     *attack.Connections // one and the same for all loads
 }
 
 // findCapacity looks for the capacity of the target that a file describes.
@@ -165,6 +166,12 @@ func (f loadFlags) findCapacity(ctx context.Context, scenario traffic.Scenario, 
 	}
 	s := search{loadFlags: f, scenario: scenario, members: cast, site: attack.SiteOf(file, t), file: file, target: t, slo: slo}
 	s.base, _ = traffic.PerSecond(cast)
+	top, err := s.cast(loads[len(loads)-1], f.capacity.hold, 0)
+	if err != nil {
+		return err
+	}
+	s.over = attack.Connect(attack.Config{Members: top.members, Site: s.site})
+	defer s.over.Close()
 	c := record.Capacity{
 		Schema: record.CapacitySchema, Brimline: build.Version(), Started: time.Now().UTC(), HoldMS: f.capacity.hold.Milliseconds(),
 		Scenario: scenarioRecord(scenario, cast), Target: targetRecord(file, t), SLO: []string{},
@@ -210,22 +217,35 @@ func (s search) step(ctx context.Context, n int, load float64) (record.CapacityS
 	return step, record.WriteRun(filepath.Join(s.out, step.Folder), r)
 }
 
-// run is one attack at a load. Every load begins when it begins: what an earlier
-// one did not send is not made up for.
-func (s search) run(ctx context.Context, load float64, d time.Duration, round int64) (record.Run, error) {
-	scaled, err := s.scenario.Scaled(load/s.base, d, s.scenario.Seed+round)
+// scaled is the scenario at a load.
+type scaled struct {
+	traffic.Scenario
+	members []traffic.Member
+}
+
+// cast is the scenario at a load, with the users that were recruited. Each round
+// has dice of its own.
+func (s search) cast(load float64, d time.Duration, round int64) (scaled, error) {
+	at, err := s.scenario.Scaled(load/s.base, d, s.scenario.Seed+round)
 	if err != nil {
-		return record.Run{}, err
+		return scaled{}, err
 	}
-	cast, err := scaled.Cast(s.file.Allowances)
-	if err != nil {
-		return record.Run{}, err
-	}
+	cast, err := at.Cast(s.file.Allowances)
 	for i := range cast {
 		was := s.members[i]
 		cast[i].Keys, cast[i].From, cast[i].Rested = was.Keys, was.From, was.Rested && round == 0
 	}
-	a, err := attack.New(attack.Config{Members: cast, Duration: d, Seed: scaled.Seed, Site: s.site})
+	return scaled{at, cast}, err
+}
+
+// run is one attack at a load. Every load begins when it begins: what an earlier
+// one did not send is not made up for.
+func (s search) run(ctx context.Context, load float64, d time.Duration, round int64) (record.Run, error) {
+	at, err := s.cast(load, d, round)
+	if err != nil {
+		return record.Run{}, err
+	}
+	a, err := attack.New(attack.Config{Members: at.members, Duration: d, Seed: at.Seed, Site: s.site, Over: s.over})
 	if err != nil {
 		return record.Run{}, err
 	}
@@ -234,7 +254,7 @@ func (s search) run(ctx context.Context, load float64, d time.Duration, round in
 		err = ctx.Err()
 	}
 	r.Schema, r.Brimline = record.RunSchema, build.Version()
-	r.Scenario, r.Target = scenarioRecord(scaled, cast), targetRecord(s.file, s.target)
+	r.Scenario, r.Target = scenarioRecord(at.Scenario, at.members), targetRecord(s.file, s.target)
 	return r, err
 }
 

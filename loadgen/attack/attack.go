@@ -59,7 +59,8 @@ type Config struct {
 	Members   []traffic.Member // recruited
 	Duration  time.Duration
 	Seed      int64
-	Start     time.Time // of the wall clock, that the run begins at; zero: at once
+	Start     time.Time    // of the wall clock, that the run begins at; zero: at once
+	Over      *Connections // nil: the attack's own
 	Site      Site
 	Each      func(measure.Answer) // told of every answer, by one goroutine, and not to wait; may be nil
 	Transport http.RoundTripper    // must report to net/http/httptrace; nil: over the network, as suits the target
@@ -134,8 +135,12 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	timeline := arrival.NewTimeline(schedules, c.Duration)
 
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	network := newNetwork(c, a.workers)
+	defer func() {
+		if c.Over == nil { // what outlives the run must not be cut by its end
+			cut()
+		}
+	}()
+	network := a.over()
 	defer network.close()
 	t := &transport{attack: a, base: network, stop: ctx.Done(), requests: requests}
 	own := machine.Start()
