@@ -83,6 +83,7 @@ type loadFlags struct {
 
 	abortOnBreach bool
 	exports       exports
+	metrics       metricsAddr
 }
 
 func loadVerb(w world) *cobra.Command {
@@ -115,6 +116,7 @@ func loadVerb(w world) *cobra.Command {
 	flags.BoolVar(&f.abortOnBreach, "abort-on-breach", false, "end the run once a threshold is broken for good")
 	flags.BoolVar(&f.exports.rows, "rows", false, "leave rows.jsonl.zst in DIR as well: a line for each request")
 	flags.BoolVar(&f.exports.vegeta, "vegeta", false, "leave vegeta.json in DIR as well, for vegeta report and vegeta plot")
+	flags.Var(&f.metrics, "metrics", "serve the figures to Prometheus at `ADDR` while the run lasts, such as :9102")
 	f.part.add(c)
 	f.capacity.add(c)
 	c.AddCommand(loadMergeVerb(w))
@@ -178,6 +180,11 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if err := f.part.wait(ctx, w.stderr); err != nil {
 		return record.Run{}, err
 	}
+	endMetrics, err := f.metrics.serve(w.stderr, a.Meter)
+	if err != nil {
+		return record.Run{}, err
+	}
+	defer endMetrics()
 	end := watchLoad(w.stderr, a.Meter, scenario.Duration)
 	running, endWatch := ctx, func() {}
 	if f.abortOnBreach {
