@@ -22,7 +22,9 @@ type User struct {
 
 	keys    []Secret
 	from    []string // where keys are, as far as that has a name
+	place   int      // among the users of the keys file
 	leased  bool
+	lent    bool        // now or before
 	gone    int64       // when the target was gone: see [Target.sinceGone]
 	fresh   bool        // made for this lease
 	several atomic.Bool // more than one of its keys was used in this lease
@@ -101,15 +103,35 @@ func (u *User) addKey(t *Target, s Secret) {
 	t.secrets.add(s)
 }
 
-// borrow takes a user of the keys file; nil: there is none.
+// shelf is where users of a kind are.
+type shelf struct {
+	plan string
+	keys int
+}
+
+// borrow takes a user of the keys file; nil: there is none. Of those who were
+// never lent the first is as good as any, so no more of them are looked at: a load
+// borrows a hundred thousand.
 func (t *Target) borrow(plan string, keys int) *User {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	fits := func(u *User) bool { return u.Plan == plan && len(u.keys) >= keys && !u.leased }
 	var free []*User
-	for _, u := range t.users {
-		if u.Plan == plan && len(u.keys) >= keys && !u.leased {
+	for _, u := range t.returned {
+		if fits(u) {
 			free = append(free, u)
 		}
+	}
+	if t.unlent == nil {
+		t.unlent = map[shelf]int{}
+	}
+	at := t.unlent[shelf{plan, keys}]
+	for at < len(t.users) && (t.users[at].lent || !fits(t.users[at])) {
+		at++
+	}
+	t.unlent[shelf{plan, keys}] = at
+	if at < len(t.users) {
+		free = append(free, t.users[at])
 	}
 	if len(free) == 0 {
 		return nil
@@ -125,8 +147,11 @@ func (t *Target) borrow(plan string, keys int) *User {
 		}
 		return lo
 	}
-	fullest := slices.MaxFunc(free, func(a, b *User) int { return cmp.Compare(promise(a), promise(b)) })
-	fullest.leased = true
+	fullest := slices.MaxFunc(free, func(a, b *User) int {
+		return cmp.Or(cmp.Compare(promise(a), promise(b)), cmp.Compare(b.place, a.place))
+	})
+	fullest.leased, fullest.lent = true, true
+	t.returned = slices.DeleteFunc(t.returned, func(u *User) bool { return u == fullest })
 	fullest.Bucket.Alone() // whoever had it before has let go of everything
 	return fullest
 }
@@ -158,6 +183,7 @@ func (t *Target) Return(ctx context.Context, u *User) error {
 	}
 	if err == nil && !u.fresh && !u.changes.spoiled {
 		u.leased = false
+		t.returned = append(t.returned, u)
 	}
 	return err
 }

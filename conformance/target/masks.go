@@ -17,6 +17,7 @@ import (
 // not matter: a header's name is written in another one.
 type masks struct {
 	mu     sync.Mutex
+	new    []Secret // not yet spelled out
 	seen   map[string]bool
 	long   []masked           // of which pieces are known
 	pieces map[uint64][]piece // eight bytes of them, in small letters
@@ -38,11 +39,17 @@ const (
 	shortestPart   = 8 // what is shorter is hidden as a word of its own
 )
 
-// add makes secrets known.
+// add makes secrets known. They are spelled out when there is first something to
+// hide: a load has a hundred thousand keys, and nothing to say of them.
 func (m *masks) add(secrets ...Secret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range secrets {
+	m.new = append(m.new, secrets...)
+}
+
+// learn spells out what is new. The caller has the lock.
+func (m *masks) learn() {
+	for _, s := range m.new {
 		if s.text == "" || m.seen[s.text] {
 			continue
 		}
@@ -54,6 +61,7 @@ func (m *masks) add(secrets ...Secret) {
 			m.spell(masked{text, s.String()})
 		}
 	}
+	m.new = nil
 }
 
 // spellings are the ways in which a secret may come back, each once.
@@ -101,6 +109,7 @@ func (m *masks) hide(text string) string {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.learn()
 	for _, w := range m.short {
 		text = w.replaced(text)
 	}

@@ -106,10 +106,13 @@ type Target struct {
 	addresses addresses
 	untrue    map[contract.Need]string // what was found of what the file declares
 
-	mu      sync.Mutex
-	users   []*User  // of the keys file
-	known   []Secret // every key ever seen
-	secrets *masks   // and all else that must not be shown
+	mu       sync.Mutex
+	users    []*User       // of the keys file
+	returned []*User       // of them, those who were lent and may be again
+	unlent   map[shelf]int // by kind, the first place at which one may be who was never lent
+	onPlan   map[string]int
+	known    []Secret // every key ever seen
+	secrets  *masks   // and all else that must not be shown
 }
 
 // Open reaches the target described by f: it asks every base URL for one of the
@@ -205,6 +208,7 @@ func (f File) keys(o Options) ([]Key, error) {
 // one instant on, so that they are lent in the file's order.
 func (t *Target) admitKeys(keys []Key) error {
 	byID, now := map[string]*User{}, t.time.atMost()
+	t.onPlan = map[string]int{}
 	for _, k := range keys {
 		u, ok := byID[k.User]
 		if !ok {
@@ -212,8 +216,9 @@ func (t *Target) admitKeys(keys []Key) error {
 			if !ok {
 				return fmt.Errorf("user %q is on plan %q, which has no allowance; accepted: %s", k.User, k.Plan, strings.Join(t.allowances(), ", "))
 			}
-			u = &User{ID: k.User, Plan: k.Plan, Bucket: oracle.NewUnknown(a, now)}
+			u = &User{ID: k.User, Plan: k.Plan, Bucket: oracle.NewUnknown(a, now), place: len(t.users)}
 			byID[k.User], t.users = u, append(t.users, u)
+			t.onPlan[k.Plan]++
 		}
 		u.keys, u.from = append(u.keys, k.Secret), append(u.from, k.From)
 		t.known = append(t.known, k.Secret)
@@ -241,9 +246,7 @@ func (t *Target) Plans() []string {
 	if t.behind.has(control.FeatureUsers) {
 		return t.allowances()
 	}
-	return slices.DeleteFunc(t.allowances(), func(plan string) bool {
-		return !slices.ContainsFunc(t.users, func(u *User) bool { return u.Plan == plan })
-	})
+	return slices.DeleteFunc(t.allowances(), func(plan string) bool { return t.onPlan[plan] == 0 })
 }
 
 // UsersOn is how many users there are on a plan; -1: they are made as needed.
@@ -251,7 +254,7 @@ func (t *Target) UsersOn(plan string) int {
 	if t.behind.has(control.FeatureUsers) {
 		return -1
 	}
-	return len(slices.DeleteFunc(slices.Clone(t.users), func(u *User) bool { return u.Plan != plan }))
+	return t.onPlan[plan]
 }
 
 // RoundTrip is how long a request takes that costs the target nothing, by the

@@ -178,26 +178,31 @@ func (p piece) when(n float64) float64 {
 }
 
 // onWave solves for the angle by Newton's steps, and halves what is left where
-// one would leave it: at its least the rate may be 0.
+// one would leave it: at its least the rate may be 0. A step's square says how
+// far off the next one is, so after a small one it is done, to a hundredth of a
+// nanosecond of a day.
 func (p piece) onWave(amount float64) float64 {
 	wanted := amount * 2 * math.Pi / p.length
 	low, high := 0.0, 2*math.Pi
 	angle := min(wanted/p.from, high)
 	for range 100 {
-		off := float64(p.from*angle) + float64(p.swing*(1-math.Cos(angle))) - wanted
+		sin, cos := math.Sincos(angle)
+		off := float64(p.from*angle) + float64(p.swing*(1-cos)) - wanted
 		if off > 0 {
 			high = angle
 		} else {
 			low = angle
 		}
-		next := angle - off/(p.from+float64(p.swing*math.Sin(angle)))
+		rate := p.from + float64(p.swing*sin)
+		next := angle - off/rate
 		if !(next > low && next < high) {
 			next = (low + high) / 2
 		}
-		if math.Abs(next-angle) < 1e-15 { // a hundredth of a nanosecond of a day
+		step := math.Abs(next - angle)
+		angle = next
+		if step < 1e-15 || step < 1e-9 && rate > p.from/100 {
 			break
 		}
-		angle = next
 	}
 	return angle / (2 * math.Pi) * p.length
 }

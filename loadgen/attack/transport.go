@@ -131,7 +131,7 @@ func (a *Attack) dice(m *traffic.Member) dice.Dice {
 	if m.On429 == manners.Ignore() {
 		return 0
 	}
-	return dice.New(a.config.Seed, "wait", m.Name)
+	return manners.Dice(a.config.Seed, m.Name)
 }
 
 // reply is what came back.

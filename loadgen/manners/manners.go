@@ -103,6 +103,9 @@ type User struct {
 // Holds reports whether the user does not ask what is due then.
 func (u *User) Holds(due time.Duration) bool { return u.until.Load() > int64(due) }
 
+// Dice are what a user's waits are drawn with.
+func Dice(seed int64, user string) dice.Dice { return dice.New(seed, "wait", user) }
+
 // Refused tells the user of a 429 to a request that left at one time and was
 // answered at another, both from the start of the run; named is the wait that it
 // names, 0 if none that can be obeyed.
