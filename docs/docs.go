@@ -1,6 +1,7 @@
-// Package docs is what of this folder the program itself shows: the schema of the
-// target file, which editors read and "brimline check --explain-target" prints,
-// and an example of one.
+// Package docs is what of this folder the program itself shows: the schemas of
+// the target file and of the scenario file, which editors read and "brimline check
+// --explain-target" and "brimline load --explain" print, and an example of a
+// target file.
 package docs
 
 import _ "embed"
@@ -14,3 +15,8 @@ var TargetSchema []byte
 //
 //go:embed target.example.yaml
 var TargetExample []byte
+
+// ScenarioSchema is the JSON Schema of the scenario file.
+//
+//go:embed scenario.schema.json
+var ScenarioSchema []byte

@@ -20,6 +20,7 @@ import (
 	"github.com/invoicespec/brimline/internal/build"
 	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/loadgen/attack"
+	"github.com/invoicespec/brimline/loadgen/forecast"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/render"
@@ -80,6 +81,7 @@ type loadFlags struct {
 	allowHosts hosts
 	part       partFlags
 	capacity   capacityFlags
+	ahead      aheadFlags
 
 	abortOnBreach bool
 	exports       exports
@@ -93,16 +95,23 @@ func loadVerb(w world) *cobra.Command {
 		Short: "Send traffic and measure what users meet",
 		Long:  loadHelp,
 		Example: `  brimline load examples/load.yaml --target target.yaml --out runs/monday
+  brimline load load.yaml --target staging.yaml --dry-run
   brimline load load.yaml --target staging.yaml --allow-host staging.invoices.example --out runs/staging`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			switch {
+			case f.ahead.explain && len(args) > 0:
+				return errors.New("--explain takes no scenario file")
+			case !f.ahead.explain && len(args) != 1:
 				return errors.New("load needs one scenario file")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.ahead.explain {
+				return explainScenario(w.stdout)
+			}
 			f.scenario = args[0]
-			if err := errors.Join(f.part.given(c, time.Now()), f.capacity.given(c)); err != nil {
+			if err := errors.Join(f.part.given(c, time.Now()), f.capacity.given(c), f.ahead.given(c)); err != nil {
 				return err
 			}
 			_, err := load(c.Context(), f, w)
@@ -119,6 +128,7 @@ func loadVerb(w world) *cobra.Command {
 	flags.Var(&f.metrics, "metrics", "serve the figures to Prometheus at `ADDR` while the run lasts, such as :9102")
 	f.part.add(c)
 	f.capacity.add(c)
+	f.ahead.add(c)
 	c.AddCommand(loadMergeVerb(w))
 	return c
 }
@@ -129,7 +139,7 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 	switch {
 	case f.target == "":
 		return record.Run{}, errors.New("load needs --target FILE")
-	case f.out == "":
+	case f.out == "" && !f.ahead.dryRun:
 		return record.Run{}, errors.New("load needs --out DIR")
 	}
 	scenario, err := traffic.Read(f.scenario)
@@ -140,6 +150,9 @@ func load(ctx context.Context, f loadFlags, w world) (record.Run, error) {
 	file, err := target.ReadFile(f.target)
 	if err != nil {
 		return record.Run{}, err
+	}
+	if f.ahead.dryRun {
+		return record.Run{}, f.lookAhead(ctx, scenario, file, w.stdout)
 	}
 	opt := target.Options{Environment: w.getenv}
 	if f.capacity.find {
@@ -153,7 +166,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if f.abortOnBreach && len(scenario.Thresholds) == 0 {
 		return record.Run{}, fmt.Errorf("--abort-on-breach: %s has no thresholds that could be broken", f.scenario)
 	}
-	cast, err := f.cast(scenario, file)
+	cast, err := f.cast(ctx, scenario, file)
 	if err != nil {
 		return record.Run{}, err
 	}
@@ -168,7 +181,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	}
 	site := attack.SiteOf(file, t)
 	a, err := attack.New(attack.Config{
-		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, Start: f.part.start.Time, Site: site, Each: f.exports.each(),
+		Members: members, Duration: scenario.Duration, Seed: scenario.Seed, MaxRate: scenario.MaxRate, Start: f.part.start.Time, Site: site, Each: f.exports.each(),
 	})
 	if err != nil {
 		return record.Run{}, err
@@ -224,24 +237,39 @@ func (f loadFlags) open(ctx context.Context, file target.File, opt target.Option
 }
 
 // cast makes the scenario's members and checks that they may be let loose.
-func (f loadFlags) cast(s traffic.Scenario, file target.File) ([]traffic.Member, error) {
+func (f loadFlags) cast(ctx context.Context, s traffic.Scenario, file target.File) ([]traffic.Member, error) {
 	members, err := f.members(s, file)
 	if err != nil {
 		return nil, err
 	}
+	peak := int64(0)
+	if s.MaxRate > 0 { // else nobody asks
+		if peak, err = forecast.Peak(ctx, members, s.Duration, s.Seed); err != nil {
+			return nil, loadError(err)
+		}
+	}
+	return members, f.affordable(s, file, members, peak)
+}
+
+// affordable checks that members may be let loose, who plan so many requests for
+// one second at most.
+func (f loadFlags) affordable(s traffic.Scenario, file target.File, members []traffic.Member, peak int64) error {
 	if traffic.Planned(members) == 0 {
-		return nil, fmt.Errorf("%s: no request comes due in %v", f.scenario, s.Duration)
+		return fmt.Errorf("%s: no request comes due in %v", f.scenario, s.Duration)
+	}
+	if s.MaxRate > 0 && peak > s.MaxRate {
+		return s.Refuse("max-rate", fmt.Sprintf("%d is less than the %d requests that are planned for the busiest second", s.MaxRate, peak), "a higher rate, or less traffic")
 	}
 	most := mostOperations(file)
 	if n := traffic.MostCharged(members, s.Duration); n > most {
-		return nil, fmt.Errorf("%s: up to %d operations may be charged, limits.max-operations of %s is %d: raise it there, or ask for less", f.scenario, n, f.target, most)
+		return fmt.Errorf("%s: up to %d operations may be charged, limits.max-operations of %s is %d: raise it there, or ask for less", f.scenario, n, f.target, most)
 	}
-	return members, f.part.check(f.scenario, members)
+	return f.part.check(f.scenario, members)
 }
 
-// members are a scenario's members on a target that it fits.
+// members are a scenario's members on a target that it fits, and may be sent to.
 func (f loadFlags) members(s traffic.Scenario, file target.File) ([]traffic.Member, error) {
-	if err := f.allowed(s, file); err != nil {
+	if err := f.allowed(s, file); err != nil && !f.ahead.dryRun { // which sends nothing
 		return nil, err
 	}
 	if err := s.Fits(file); err != nil {

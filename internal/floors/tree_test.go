@@ -44,7 +44,7 @@ func storeys() [][]string {
 		},
 		2: {
 			"conformance/steps",
-			"loadgen/attack", "loadgen/metrics", "loadgen/capacity", "loadgen/merge",
+			"loadgen/forecast", "loadgen/attack", "loadgen/metrics", "loadgen/capacity", "loadgen/merge",
 			"reference/anonymous", "reference/apilog", "reference/dashboard", "reference/httpapi", "reference/invoice",
 			"reference/limiter/limitertest", "reference/operator", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry",
 			"reports/replay",

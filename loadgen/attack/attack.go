@@ -59,6 +59,7 @@ type Config struct {
 	Members   []traffic.Member // recruited
 	Duration  time.Duration
 	Seed      int64
+	MaxRate   int64        // requests in any second, at most; 0: no more is known than the members' plan
 	Start     time.Time    // of the wall clock, that the run begins at; zero: at once
 	Over      *Connections // nil: the attack's own
 	Site      Site
@@ -151,7 +152,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	}
 	a.started = began
 	defer cutLater(ctx, requests, cut)()
-	p := &pacer{attack: a, timeline: timeline, stop: ctx.Done()}
+	p := &pacer{attack: a, bound: newBound(c.MaxRate), timeline: timeline, stop: ctx.Done()}
 	attacker := vegeta.NewAttacker(
 		vegeta.Client(&http.Client{Transport: t}),
 		vegeta.Redirects(vegeta.NoFollow),

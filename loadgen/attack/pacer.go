@@ -11,6 +11,7 @@ import (
 type pacer struct {
 	attack   *Attack
 	timeline *arrival.Timeline
+	bound    bound
 	stop     <-chan struct{}
 
 	timer   *time.Timer
@@ -26,7 +27,7 @@ func (p *pacer) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 		if !ok {
 			return 0, true
 		}
-		if !p.until(r.Due) {
+		if !p.until(max(r.Due, p.bound.next())) {
 			a.Meter.Unsent(r.User)
 			return 0, true
 		}
@@ -36,6 +37,7 @@ func (p *pacer) Pace(time.Duration, uint64) (wait time.Duration, stop bool) {
 		case a.now()-r.Due > MostLate:
 			a.Meter.Dropped(r.User, r.Due, p.busy)
 		default:
+			p.bound.take(a.now())
 			p.busy = a.slots.push(r)
 			if p.busy {
 				p.reached++

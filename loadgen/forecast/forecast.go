@@ -58,11 +58,18 @@ type Count struct {
 	Peak                int64 // requests planned for one second, wherever it begins
 }
 
-// Plan is a forecast: for everybody, and for each population.
+// Plan is a forecast: for everybody, for each population, and for each plan in
+// the order of the members.
 type Plan struct {
 	All         Count
 	Populations []Count
-	Assumed     time.Duration // how long answers take
+	Plans       []OfPlan
+}
+
+// OfPlan is the forecast for a plan's users.
+type OfPlan struct {
+	Plan string
+	Count
 }
 
 // user is what the walk knows of one user.
@@ -81,20 +88,28 @@ type answer struct {
 
 // Run looks ahead. It stops early, with the context's error, when that is done.
 func Run(ctx context.Context, q Question) (Plan, error) {
-	populations := 0
+	plan := Plan{}
+	places := map[string]int{} // of plans
 	for _, m := range q.Members {
-		populations = max(populations, m.Population+1)
+		if _, ok := places[m.Plan]; !ok {
+			places[m.Plan] = len(plan.Plans)
+			plan.Plans = append(plan.Plans, OfPlan{Plan: m.Plan})
+		}
+		for len(plan.Populations) <= m.Population {
+			plan.Populations = append(plan.Populations, Count{})
+		}
 	}
 	users := make([]user, len(q.Members))
-	plan := Plan{Populations: make([]Count, populations), Assumed: q.Latency}
-	each := make([]window, populations)
+	perPopulation, perPlan := make([]window, len(plan.Populations)), make([]window, len(plan.Plans))
 	var err error
 	plan.All.Peak, err = walk(ctx, q.Members, q.Duration, q.Seed, func(r arrival.Request) {
 		m := &q.Members[r.User]
 		one := q.decide(m, &users[r.User], r)
 		one.Planned = 1
-		plan.All, plan.Populations[m.Population] = plan.All.plus(one), plan.Populations[m.Population].plus(one)
-		plan.Populations[m.Population].Peak = max(plan.Populations[m.Population].Peak, each[m.Population].add(r.Due))
+		at := places[m.Plan]
+		plan.All.add(one, plan.All.Peak)
+		plan.Populations[m.Population].add(one, perPopulation[m.Population].add(r.Due))
+		plan.Plans[at].add(one, perPlan[at].add(r.Due))
 	})
 	return plan, err
 }
@@ -182,14 +197,22 @@ func (u *user) learn(m *traffic.Member, seed int64, now time.Duration) {
 	u.waiting = u.waiting[:copy(u.waiting, u.waiting[n:])]
 }
 
-func (c Count) plus(o Count) Count {
+// add is c with what became of one more request, and a second with so many in it.
+func (c *Count) add(o Count, second int64) {
 	c.Planned += o.Planned
 	c.Strangers += o.Strangers
 	c.HeldOff += o.HeldOff
 	c.Admitted += o.Admitted
 	c.RejectedRate += o.RejectedRate
 	c.RejectedConcurrency += o.RejectedConcurrency
-	return c
+	c.Peak = max(c.Peak, second)
+}
+
+// Rejected is which share of the requests that a user's bucket is asked for is
+// expected to be refused: for lack of a token, and for lack of a place.
+func (c Count) Rejected() (rate, concurrency float64) {
+	asked := float64(max(1, c.Admitted+c.RejectedRate+c.RejectedConcurrency))
+	return float64(c.RejectedRate) / asked, float64(c.RejectedConcurrency) / asked
 }
 
 // window counts requests of the second that ends now.

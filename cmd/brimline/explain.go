@@ -2,38 +2,51 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/invoicespec/brimline/docs"
+	"github.com/invoicespec/brimline/examples"
 )
 
-// explainTarget prints every key of a target file, from the same schema that
-// editors read, and an example.
+// explainTarget prints every key of a target file.
 func explainTarget(w io.Writer) error {
+	return explain(w, docs.TargetSchema, "target", docs.TargetExample)
+}
+
+// explainScenario prints every key of a scenario file.
+func explainScenario(w io.Writer) error {
+	return explain(w, docs.ScenarioSchema, "scenario", examples.Load)
+}
+
+// explain prints every key of a file, from the same schema that editors read, and
+// an example.
+func explain(w io.Writer, text []byte, file string, example []byte) error {
 	var x explanation
-	root, err := x.parse(docs.TargetSchema)
+	root, err := x.parse(text)
 	if err != nil {
 		return err
 	}
 	x.defs = root.Defs
-	fmt.Fprintf(&x.out, "%s\nIn an editor: # yaml-language-server: $schema=docs/target.schema.json, from this project\n\n", root.Description)
+	fmt.Fprintf(&x.out, "%s\nIn an editor: # yaml-language-server: $schema=docs/%s.schema.json, from this project\n\n", root.Description, file)
 	if err := x.inside("", root); err != nil {
 		return err
 	}
-	fmt.Fprintf(&x.out, "An example:\n\n%s", docs.TargetExample)
+	fmt.Fprintf(&x.out, "An example:\n\n%s", example)
 	_, err = w.Write(x.out.Bytes())
 	return err
 }
 
-// schema is as much of JSON Schema as the target file's makes use of.
+// schema is as much of JSON Schema as the files' make use of.
 type schema struct {
 	Description string                     `json:"description"`
 	Buys        string                     `json:"x-buys"` // what of contract.Needs a target offers with it
-	Type        string                     `json:"type"`
+	Type        valueTypes                 `json:"type"`
 	Ref         string                     `json:"$ref"`
 	AllOf       []json.RawMessage          `json:"allOf"`
 	Properties  json.RawMessage            `json:"properties"`
@@ -43,11 +56,36 @@ type schema struct {
 	Required    []string                   `json:"required"`
 	Enum        []any                      `json:"enum"`
 	Pattern     string                     `json:"pattern"`
-	Minimum     *int64                     `json:"minimum"`
-	Maximum     *int64                     `json:"maximum"`
+	Minimum     json.Number                `json:"minimum"`
+	Above       json.Number                `json:"exclusiveMinimum"`
+	Maximum     json.Number                `json:"maximum"`
 	Default     any                        `json:"default"`
 	Examples    []json.RawMessage          `json:"examples"`
 	Defs        map[string]json.RawMessage `json:"$defs"`
+}
+
+// valueTypes are the types that a value may have.
+type valueTypes []string
+
+// UnmarshalJSON reads one, or a list.
+func (k *valueTypes) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]string)(k))
+	}
+	var one string
+	err := json.Unmarshal(text, &one)
+	*k = valueTypes{one}
+	return err
+}
+
+// String is the types in words.
+func (k valueTypes) String() string {
+	words := map[string]string{"string": "text", "integer": "whole number", "boolean": "true or false", "array": "list", "object": "mapping"}
+	var all []string
+	for _, one := range k {
+		all = append(all, cmp.Or(words[one], one))
+	}
+	return strings.Join(all, " or ")
 }
 
 type explanation struct {
@@ -60,7 +98,7 @@ type explanation struct {
 func (x *explanation) parse(raw json.RawMessage) (schema, error) {
 	var s schema
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, fmt.Errorf("the schema of the target file: %w", err)
+		return s, fmt.Errorf("the schema: %w", err)
 	}
 	parts := s.AllOf
 	if s.Ref != "" {
@@ -78,16 +116,15 @@ func (x *explanation) parse(raw json.RawMessage) (schema, error) {
 
 // with is s, and what another says of the same value.
 func (s schema) with(more schema) schema {
-	s.Type = s.Type + more.Type
+	s.Type = append(s.Type, more.Type...)
 	if s.Description == "" {
 		s.Description = more.Description
 	}
 	if s.Properties == nil {
 		s.Properties, s.Required = more.Properties, more.Required
 	}
-	if s.Pattern == "" {
-		s.Pattern = more.Pattern
-	}
+	s.Pattern = cmp.Or(s.Pattern, more.Pattern)
+	s.Minimum, s.Above, s.Maximum = cmp.Or(s.Minimum, more.Minimum), cmp.Or(s.Above, more.Above), cmp.Or(s.Maximum, more.Maximum)
 	return s
 }
 
@@ -111,7 +148,7 @@ func (x *explanation) inside(key string, s schema) error {
 		if err != nil {
 			return err
 		}
-		if one.Type == "object" {
+		if slices.Contains(one.Type, "object") {
 			if err := x.inside(key+place, one); err != nil {
 				return err
 			}
@@ -126,7 +163,7 @@ func (x *explanation) key(path string, raw json.RawMessage, required bool) error
 	if err != nil {
 		return err
 	}
-	kind := map[string]string{"string": "text", "integer": "whole number", "boolean": "true or false", "array": "list", "object": "mapping"}[s.Type]
+	kind := s.Type.String()
 	if required {
 		kind += ", required"
 	}
@@ -153,6 +190,9 @@ func (x *explanation) key(path string, raw json.RawMessage, required bool) error
 	return x.inside(path, s)
 }
 
+// words is a pattern that lists words.
+var words = regexp.MustCompile(`^\^\(([a-z0-9|-]+)\)\$$`)
+
 // accepted is which values are accepted, as far as the type does not say.
 func (s schema) accepted() string {
 	switch {
@@ -164,10 +204,14 @@ func (s schema) accepted() string {
 		return strings.Join(all, ", ")
 	case len(s.Names.Enum) > 0:
 		return "keys " + strings.Join(s.Names.Enum, ", ")
-	case s.Minimum != nil && s.Maximum != nil:
-		return fmt.Sprintf("%d to %d", *s.Minimum, *s.Maximum)
-	case s.Minimum != nil:
-		return fmt.Sprintf("%d or more", *s.Minimum)
+	case s.Minimum != "" && s.Maximum != "":
+		return fmt.Sprintf("%s to %s", s.Minimum, s.Maximum)
+	case s.Minimum != "":
+		return fmt.Sprintf("%s or more", s.Minimum)
+	case s.Above != "":
+		return fmt.Sprintf("above %s, up to %s", s.Above, s.Maximum)
+	case words.MatchString(s.Pattern):
+		return strings.ReplaceAll(words.FindStringSubmatch(s.Pattern)[1], "|", ", ")
 	case s.Pattern != "":
 		return "what matches " + s.Pattern
 	}
