@@ -245,7 +245,7 @@ func (s search) run(ctx context.Context, load float64, d time.Duration, round in
 	if err != nil {
 		return record.Run{}, err
 	}
-	a, err := attack.New(attack.Config{Members: at.members, Duration: d, Seed: at.Seed, Site: s.site, Over: s.over})
+	a, err := attack.New(attack.Config{Members: at.members, Duration: d, Seed: at.Seed, MaxRate: s.scenario.MaxRate, Site: s.site, Over: s.over})
 	if err != nil {
 		return record.Run{}, err
 	}
