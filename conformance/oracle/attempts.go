@@ -25,7 +25,8 @@ func NewUnknownAttempts(a Allowance, instant int64) *Attempts {
 func (t *Attempts) Allowance() Allowance { return t.pool.Allowance() }
 
 // Judge takes in the answer to one attempt. A rejection for want of a place has
-// spent nothing; anything but a 429 has spent one token.
+// spent nothing, a 401 has spent one token, and anything else may have: what a
+// good key took is given back.
 func (t *Attempts) Judge(a contract.Answer, s Span) []Finding {
 	before, left := t.pool.at(s)
 	code := a.Body.ErrorCode.Value
@@ -36,7 +37,11 @@ func (t *Attempts) Judge(a contract.Answer, s Span) []Finding {
 			return []Finding{{Clause: "ANON-1", Field: "status", Expected: "429 RATE_LIMIT_EXCEEDED", Ground: t.held(before),
 				Got: fmt.Sprint(a.SaidStatus()), Consequence: "keys can be guessed faster than one address may try"}}
 		}
-		t.pool.settle(s, left.spent())
+		after := left.spent()
+		if a.Status != http.StatusUnauthorized {
+			after.hi = left.hi
+		}
+		t.pool.settle(s, after)
 	case code == contract.CodeConcurrencyLimited:
 		t.pool.settle(s, left)
 	case before.short().empty():

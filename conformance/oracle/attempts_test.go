@@ -13,9 +13,15 @@ import (
 
 var perAddress = oracle.Allowance{RequestsPerMinute: 30, Burst: 10, Concurrency: 5}
 
+// authenticated stands for the answer to a good key.
+const authenticated = "200"
+
 func attempt(code string) contract.Answer {
-	if code == "" {
+	switch code {
+	case "":
 		return contract.Answer{Status: http.StatusUnauthorized}
+	case authenticated:
+		return contract.Answer{Status: http.StatusOK}
 	}
 	return contract.Answer{Status: http.StatusTooManyRequests, Body: contract.ErrorBody{ErrorCode: contract.Text{State: contract.Good, Value: code}}}
 }
@@ -38,6 +44,10 @@ func TestAttempts(t *testing.T) {
 		"a token too late":                {{0, 0, 10, "", ""}, {2_000_000, 2_000_000, 1, rate, "no rejection"}},
 		"either, within a span":           {{0, 0, 10, "", ""}, {1_000_000, 3_000_000, 1, "", ""}, {3_000_000, 3_000_000, 1, rate, ""}},
 		"no place costs nothing":          {{0, 0, 9, "", ""}, {0, 0, 5, places, ""}, {0, 0, 1, "", ""}, {0, 0, 1, rate, ""}},
+		"a good key gives its token back": {{0, 0, 10, "", ""}, {2_000_000, 2_000_000, 1, authenticated, ""}, {2_000_000, 2_000_000, 1, "", ""}, {2_000_000, 2_000_000, 1, rate, ""}},
+		"or has it taken":                 {{0, 0, 10, "", ""}, {2_000_000, 2_000_000, 1, authenticated, ""}, {2_000_000, 2_000_000, 1, rate, ""}},
+		"and gives no more than that":     {{0, 0, 10, "", ""}, {2_000_000, 2_000_000, 1, authenticated, ""}, {2_000_000, 2_000_000, 1, "", ""}, {2_000_000, 2_000_000, 1, "", "429 RATE_LIMIT_EXCEEDED"}},
+		"and has to have one":             {{0, 0, 10, "", ""}, {0, 0, 1, authenticated, "429 RATE_LIMIT_EXCEEDED"}},
 		"a rejection that names no cause": {{0, 0, 10, "", ""}, {0, 0, 1, "another", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +80,10 @@ func TestAttemptsRaiseNoFalseAlarm(t *testing.T) {
 			now += wait
 			level = min(full, level+wait*perAddress.RequestsPerMinute)
 			answer := contract.CodeRateLimited
-			if level >= oracle.Token {
+			switch {
+			case level >= oracle.Token && r.IntN(4) == 0:
+				answer = authenticated
+			case level >= oracle.Token:
 				level -= oracle.Token
 				answer = ""
 			}

@@ -55,6 +55,9 @@ func (sc scene) early() Finding {
 	case sc.kind == concurrency:
 		f.Clause, f.Got = "RATE-6", "429 CONCURRENCY_LIMIT_EXCEEDED"
 		f.Consequence = "the cap is asked before the bucket"
+	case sc.answer.Remaining.State == contract.Good && sc.allAtOnce(sc.answer.Remaining.Value*Token),
+		slices.Contains(sc.past.blamed, "HDR-3"): // then the level was counted, and nothing confirmed it
+		f.Clause, f.Also = "RATE-2", []string{"RATE-10"}
 	case scope == "SCOPE-3":
 		f.Clause, f.Also = scope, also
 	case scope != "" && sc.answer.Status < http.StatusInternalServerError:
@@ -66,6 +69,12 @@ func (sc scene) early() Finding {
 		f.Clause, f.Also = "RATE-2", []string{"RATE-10"}
 	}
 	return f
+}
+
+// allAtOnce reports whether what is claimed to be left may be a full bucket but
+// for this request, as where a window ends: then it cost what it had to.
+func (sc scene) allAtOnce(claimed int64) bool {
+	return sc.gained > 0 && claimed == sc.allowance.full()-Token
 }
 
 // undue is the finding for a rate rejection though a whole token was there.
@@ -130,7 +139,7 @@ func (sc scene) level(r reading, after, claimed levels) Finding {
 
 // tooMuch is the clause for a bucket that claims more than it can hold.
 func (sc scene) tooMuch(after, claimed levels) (string, []string) {
-	oneMore := claimed.lo <= after.hi+Token
+	oneMore := claimed.lo <= after.hi+Token && !sc.allAtOnce(claimed.lo)
 	over := claimed.lo - sc.allowance.full()
 	var cs candidates
 	cs.add(oneMore && sc.kind == concurrency, "CONC-3", "RATE-4")
