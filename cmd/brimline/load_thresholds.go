@@ -48,11 +48,7 @@ func endAtBreach(ctx context.Context, list []threshold.Threshold, planned time.D
 }
 
 func look(w *threshold.Watch, planned time.Duration, m *measure.Meter) error {
-	plans, err := m.Whole()
-	if err != nil {
-		return err
-	}
-	b, ok, err := w.Look(record.Run{PlannedMS: planned.Milliseconds(), Plans: plans})
+	b, ok, err := w.Look(record.Run{PlannedMS: planned.Milliseconds(), Plans: m.Live(w.Outcomes()...)})
 	if ok {
 		return breach{b}
 	}

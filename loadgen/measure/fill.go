@@ -112,42 +112,21 @@ func (u *user) finish(v Verdicts, p *plan, end time.Duration) {
 
 // Snapshot is the plans as they stand now, without histograms and seconds. It
 // asks every judge, so call it a few times a second at most.
-func (m *Meter) Snapshot() []record.RunPlan {
-	return m.stand(func(place int, outcome record.Outcome, t *times) record.RunLatency {
-		return record.RunLatency{
-			Outcome: outcome, FromDue: t.fromDue.quantiles(), FromSend: t.fromSend.quantiles(), FirstByte: t.firstByte.quantiles(),
-		}
-	})
-}
+func (m *Meter) Snapshot() []record.RunPlan { return m.Live() }
 
-// Whole is [Meter.Snapshot] with histograms, which can be merged. Call it once a
-// second at most.
-func (m *Meter) Whole() ([]record.RunPlan, error) {
-	type copied struct {
-		place   int
-		outcome record.Outcome
-		times   times
-	}
-	var all []copied // encoded once nobody waits for the lock any more
-	plans := m.stand(func(place int, outcome record.Outcome, t *times) record.RunLatency {
-		all = append(all, copied{place, outcome, times{t.fromDue.clone(), t.fromSend.clone(), t.firstByte.clone()}})
-		return record.RunLatency{}
-	})
-	for i := range plans {
-		plans[i].Latency = nil
-	}
-	for _, c := range all {
-		l, err := c.times.whole(c.outcome)
-		if err != nil {
-			return nil, err
+// Live is [Meter.Snapshot], where the times of some outcomes can be merged.
+func (m *Meter) Live(merged ...record.Outcome) []record.RunPlan {
+	return m.stand(func(outcome record.Outcome, t *times) record.RunLatency {
+		of := (*latency).quantiles
+		if slices.Contains(merged, outcome) {
+			of = (*latency).live
 		}
-		plans[c.place].Latency = append(plans[c.place].Latency, l)
-	}
-	return plans, nil
+		return record.RunLatency{Outcome: outcome, FromDue: of(&t.fromDue), FromSend: of(&t.fromSend), FirstByte: of(&t.firstByte)}
+	})
 }
 
 // stand is the plans as they stand now; of is asked under the lock.
-func (m *Meter) stand(of func(place int, outcome record.Outcome, t *times) record.RunLatency) []record.RunPlan {
+func (m *Meter) stand(of func(outcome record.Outcome, t *times) record.RunLatency) []record.RunPlan {
 	verdicts := make([]Verdicts, len(m.plans))
 	for i, j := range m.judges {
 		v, sum := j.Verdicts(), &verdicts[m.planOf[i]]
@@ -163,9 +142,10 @@ func (m *Meter) stand(of func(place int, outcome record.Outcome, t *times) recor
 		plans[i].Missing = verdicts[i].Missing
 		plans[i].HeaderFaults = p.faults.named()
 		plans[i].OtherStatuses, plans[i].TransportErrors = p.others(), p.unanswered()
+		plans[i].Latency = nil // once the record is filled it has them already
 		for _, outcome := range record.Outcomes() {
 			if t := p.times[outcome]; t != nil {
-				plans[i].Latency = append(plans[i].Latency, of(i, outcome, t))
+				plans[i].Latency = append(plans[i].Latency, of(outcome, t))
 			}
 		}
 	}

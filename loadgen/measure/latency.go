@@ -39,21 +39,20 @@ func (l *latency) reset() {
 	l.least, l.most, l.sum = longest.Microseconds(), 0, 0
 }
 
-// clone is what it holds now, apart from it.
-func (l *latency) clone() latency {
-	c := *l
-	if l.histogram != nil {
-		c.histogram = l.histogram.Clone()
-	}
-	return c
-}
-
 // quantiles are the figures alone, without the histogram.
 func (l *latency) quantiles() record.Quantiles {
 	if l.histogram == nil {
 		return record.Quantiles{}
 	}
 	return record.QuantilesOf(l.histogram, l.least, l.most, l.sum)
+}
+
+// live are the figures with what it holds now, apart from it.
+func (l *latency) live() record.Quantiles {
+	if l.histogram == nil {
+		return record.Quantiles{}
+	}
+	return l.quantiles().WithLive(l.histogram.Clone())
 }
 
 // whole is everything, for the record.

@@ -3,7 +3,6 @@ package measure
 import (
 	"fmt"
 
-	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -62,8 +61,8 @@ func (m *Meter) Limits(r record.Run) []string {
 	say(m.totals.attempts-m.totals.results, "%d requests went out more than once, behind this tool's back.", m.totals.attempts-m.totals.results)
 	say(m.totals.noWait, "%d 429s to users who obey had no Retry-After that can be obeyed; they waited 1 s.", m.totals.noWait)
 	if own, others, stolen := r.Generator.Processors(); own+others+stolen > busyMachine {
-		list = append(list, fmt.Sprintf("This machine's processors were hardly idle: brimline took %s, other programs %s, what it runs on %s. Some of the latencies may be its doing.",
-			figure.Short(own), figure.Short(others), figure.Short(stolen)))
+		list = append(list, fmt.Sprintf("This machine's processors were hardly idle: brimline took %.0f %%, other programs %.0f %%, what it runs on %.0f %%. Some of the latencies may be its doing.",
+			100*own, 100*others, 100*stolen))
 	}
 	own := all.Dropped - all.DroppedBusy
 	say(own, "%d of %d requests were dropped because this machine was late: the target got less than the scenario asks for.", own, all.Offered)

@@ -129,7 +129,7 @@ func (t Threshold) latency(list []record.Quantiles) (seen, error) {
 	case 1:
 		q = list[0]
 	default:
-		if q, err = record.MergeQuantiles(list...); err != nil {
+		if q, err = record.SumQuantiles(list...); err != nil {
 			return seen{}, err
 		}
 	}

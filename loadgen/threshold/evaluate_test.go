@@ -214,6 +214,13 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+func TestWatchSaysWhatItHasToMerge(t *testing.T) {
+	w := threshold.NewWatch(list(t, "undue-429 == 0", "free.admitted.latency.p99 < 1s", "rejected.latency.max < 1s"))
+	require.Equal(t, []record.Outcome{
+		record.OutcomeAdmitted, record.OutcomeRejectedRate, record.OutcomeRejectedConcurrency, record.OutcomeRejectedAnonymous,
+	}, w.Outcomes())
+}
+
 // One good look in between, and the row begins anew.
 func TestWatchForgivesABadMoment(t *testing.T) {
 	w := threshold.NewWatch(list(t, "rejected.rate < 4%"))

@@ -34,6 +34,18 @@ func NewWatch(list []Threshold) *Watch {
 	return &Watch{list: list, broken: make([]int, len(list))}
 }
 
+// Outcomes are those whose times are looked at, which a record of a run that goes
+// on must be able to merge.
+func (w *Watch) Outcomes() []record.Outcome {
+	var list []record.Outcome
+	for _, t := range w.list {
+		if t.measure == latency {
+			list = append(list, subjectOf(t.subject).outcomes...)
+		}
+	}
+	return list
+}
+
 // Look says which threshold ends the run, as it stands; ok: one does. The record
 // needs no more than its plans and its planned length.
 func (w *Watch) Look(r record.Run) (breach record.RunThreshold, ok bool, err error) {

@@ -19,6 +19,8 @@ type Quantiles struct {
 	P999US    int64  `json:"p999_us"`
 	MaxUS     int64  `json:"max_us"`
 	Histogram string `json:"histogram"` // HDR V2, compressed, base64, microseconds; it merges exactly
+
+	live *hdrhistogram.Histogram // instead of the text, while a run goes on
 }
 
 // QuantilesOf are those of a histogram of microseconds; the smallest and the
@@ -48,28 +50,56 @@ func (q Quantiles) WithHistogram(h *hdrhistogram.Histogram) (Quantiles, error) {
 	return q, nil
 }
 
+// WithLive is [Quantiles.WithHistogram] for as long as a run goes on: without the
+// text, which takes milliseconds. The histogram must not change any more.
+func (q Quantiles) WithLive(h *hdrhistogram.Histogram) Quantiles {
+	q.live = h
+	return q
+}
+
 // MergeQuantiles are the quantiles of all values together, as if one histogram
 // had counted them.
 func MergeQuantiles(list ...Quantiles) (Quantiles, error) {
-	var all *hdrhistogram.Histogram
+	all, q, err := merged(list)
+	if err != nil || all == nil {
+		return Quantiles{}, err
+	}
+	return q.WithHistogram(all)
+}
+
+// SumQuantiles is [MergeQuantiles] without the histogram.
+func SumQuantiles(list ...Quantiles) (Quantiles, error) {
+	_, q, err := merged(list)
+	return q, err
+}
+
+// merged is the histogram of all values together, nil if there is none, and its
+// quantiles.
+func merged(list []Quantiles) (all *hdrhistogram.Histogram, _ Quantiles, _ error) {
 	var sum Quantiles
 	for _, q := range list {
 		if q.Histogram == "" && q.Count == 0 {
 			continue
 		}
-		h, err := hdrhistogram.Decode([]byte(q.Histogram))
-		if err != nil {
-			return Quantiles{}, fmt.Errorf("decode a histogram: %w", err)
+		h, own := q.live, false
+		if h == nil {
+			var err error
+			if h, err = hdrhistogram.Decode([]byte(q.Histogram)); err != nil {
+				return nil, Quantiles{}, fmt.Errorf("decode a histogram: %w", err)
+			}
+			own = true
 		}
 		if h.TotalCount() != q.Count {
-			return Quantiles{}, fmt.Errorf("a histogram of %d values is said to have %d", h.TotalCount(), q.Count)
+			return nil, Quantiles{}, fmt.Errorf("a histogram of %d values is said to have %d", h.TotalCount(), q.Count)
 		}
 		switch {
-		case all == nil:
+		case all == nil && own:
 			all = h
+		case all == nil:
+			all = h.Clone()
 		default:
 			if lost := all.Merge(h); lost > 0 {
-				return Quantiles{}, fmt.Errorf("%d values of a histogram do not fit into another", lost)
+				return nil, Quantiles{}, fmt.Errorf("%d values of a histogram do not fit into another", lost)
 			}
 		}
 		if q.Count > 0 {
@@ -82,7 +112,7 @@ func MergeQuantiles(list ...Quantiles) (Quantiles, error) {
 		}
 	}
 	if all == nil {
-		return Quantiles{}, nil
+		return nil, Quantiles{}, nil
 	}
-	return QuantilesOf(all, sum.MinUS, sum.MaxUS, sum.SumUS).WithHistogram(all)
+	return all, QuantilesOf(all, sum.MinUS, sum.MaxUS, sum.SumUS), nil
 }

@@ -118,8 +118,7 @@ func (g Generator) because() string {
 		return ""
 	}
 	own, others, stolen := g.Processors()
-	return fmt.Sprintf(" (processors: brimline %s, other programs %s, taken by what this machine runs on %s)",
-		figure.Short(own), figure.Short(others), figure.Short(stolen))
+	return fmt.Sprintf(" (processors: brimline %.0f %%, other programs %.0f %%, taken by what this machine runs on %.0f %%)", 100*own, 100*others, 100*stolen)
 }
 
 func (p RunPlan) doubt() string {
