@@ -48,6 +48,7 @@ check staticcheck 'mend these' go tool staticcheck ./...
 check go.mod 'run "go mod tidy"' go mod tidy -diff
 check 'go.mod of other limiters' 'run "go -C conformance/testdata/foreign mod tidy"' go -C conformance/testdata/foreign mod tidy -diff
 check 'vet of other limiters' 'mend these' go -C conformance/testdata/foreign vet ./...
+check 'go.mod of the manifests' 'run "go -C deploy/kubernetes/testdata/manifests mod tidy"' go -C deploy/kubernetes/testdata/manifests mod tidy -diff
 check modules 'these are not what go.sum says: run "go clean -modcache"' go mod verify
 check vulnerabilities 'raise these, or call something else' scripts/vuln.sh
 check 'file length' 'split what has more than 400 lines' silent long_files

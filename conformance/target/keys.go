@@ -117,7 +117,7 @@ func readSecret(path string, most int64) ([]byte, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder; accepted: a file", path)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); !kept(info) {
 		return nil, fmt.Errorf("%s: mode %04o lets others read it; accepted: 0600 (chmod 600 %s)", path, mode, path)
 	}
 	return readBounded(path, f, most)
