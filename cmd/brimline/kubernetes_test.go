@@ -128,7 +128,7 @@ func TestKubernetesLoad(t *testing.T) {
 	require.Equal(t, "/keys/keys.csv", f.KeysFile)
 	flags := loadFlags{scenario: "load.yaml", target: path, allowHosts: hosts{"invoices.example"}}
 	flags.part.shard.Shard = traffic.Shard{Of: shards}
-	_, err = flags.cast(s, f)
+	_, err = flags.cast(t.Context(), s, f)
 	require.NoError(t, err, "the example's scenario and target go together")
 }
 
