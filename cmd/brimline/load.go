@@ -36,14 +36,17 @@ took. A scenario looks like this:
     - { plan: free, users: 20, arrival: poisson, rate: 1.2x, on-429: obey-retry-after }
     - { plan: pro, users: 5, arrival: { bursts: 40, every: 10s }, on-429: ignore }
 
-A rate is requests per minute of one user, or a share of what the plan allows.
-Arrivals are constant, poisson or bursts. The same seed gives the same requests.
+A rate is requests per minute of one user, or a share of what the plan allows. The
+same seed gives the same requests. --explain documents every key: arrivals that
+change with time, mixes of operations, what users do on a 429. --dry-run says what
+a file comes to, and sends nothing; docs/load-scenarios.md has the whole.
 
 Users come from the target's keys file, or are made through its control protocol.
 A request that is late by more than 100 ms is dropped and counted, never sent in a
 bunch with others. Ctrl-C ends a run early and leaves what was measured.
 
-Load only goes to this machine, unless --allow-host names the host.
+Load only goes to this machine, unless --allow-host names the host and the scenario
+has a max-rate.
 
 A scenario may say what is asked of a run, of one plan or of all together:
 

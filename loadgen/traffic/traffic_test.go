@@ -161,13 +161,16 @@ func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add("duration: 1s\npopulations:\n  - plan: free\n    users: 1\n    arrival:\n      bursts: 1\n      every: 10ms\n    on-429: ignore\n")
 	f.Add("duration: 1s\npopulations:\n  - {plan: free, users: 1, arrival: constant, rate: 0.001, on-429: ignore}\n")
+	f.Add("duration: 2s\nmax-rate: 9\npopulations:\n  - {plan: free, users: 3, keys: 2, addresses: 2, arrival: { on: 1s, off: 1s, process: poisson }, rate: 9, spread: { zipf: 1 }, mix: { valid: 1, slow: 2 }, on-429: { backoff: { first: 1ms, max: 1s }, give-up-after: 3 }}\n")
+	f.Add("duration: 2s\npopulations:\n  - {plan: free, users: 3, arrival: { steps: [{ for: 2s, rate: 1x }] }, spread: { lognormal: 1 }, on-429: { then: ignore, give-up-after: 3 }}\n")
+	f.Add("duration: 2s\npopulations:\n  - {plan: free, users: 3, arrival: { ramp: { from: 0, to: 1x } }, on-429: ignore}\n  - {plan: pro, users: 3, arrival: { sine: { mean: 1x, amplitude: 5, period: 1s } }, on-429: ignore}\n  - {plan: pro, users: 3, arrival: { replay: gone.log, speed: 0.5 }, on-429: ignore}\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		s, err := traffic.Parse("load.yaml", []byte(in))
 		if err == nil {
 			names, users := s.Plans()
 			require.Len(t, users, len(names))
 			for _, p := range s.Populations {
-				if p.Users > 100 || s.Duration > time.Minute || p.Arrival.Bursts > 100 {
+				if p.Users > 100 || s.Duration > time.Minute || p.Arrival.Bursts > 100 || p.Arrival.Replay != "" && p.Arrival.Replay != "gone.log" {
 					return // takes its time
 				}
 			}
@@ -247,17 +250,3 @@ type away struct{}
 func (away) Senders(int64) ([]target.Sender, error) { return nil, target.ErrAway }
 
 func (away) Lease(context.Context, string, int) (*target.User, error) { return nil, target.ErrAway }
-
-// TestExample: what we show works, for the plans of the reference.
-func TestExample(t *testing.T) {
-	s, err := traffic.Read("../../examples/load.yaml")
-	require.NoError(t, err)
-	require.LessOrEqual(t, s.Duration, 30*time.Second)
-	members, err := s.Cast(allowances)
-	require.NoError(t, err)
-	require.LessOrEqual(t, traffic.MostCharged(members, s.Duration), int64(target.DefaultMaxOperations))
-	_, users := s.Plans()
-	for plan, n := range users {
-		require.LessOrEqual(t, n, int64(20), "serve starts with 20 users on %s", plan)
-	}
-}

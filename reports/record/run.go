@@ -137,7 +137,7 @@ type Slots struct {
 	Sent        int64 `json:"sent"`         // given to the network, whatever came of it
 	Dropped     int64 `json:"dropped"`      // too late to be sent without bunching
 	DroppedBusy int64 `json:"dropped_busy"` // of these, because every worker waited for an answer: the target's doing
-	HeldOff     int64 `json:"held_off"`     // not sent since the user obeyed a Retry-After
+	HeldOff     int64 `json:"held_off"`     // not sent because of a 429 that the user met before
 	Unsent      int64 `json:"unsent"`       // the run ended first
 }
 

@@ -70,7 +70,7 @@ func LoadSums(plans []record.RunPlan) string {
 	}
 	text := fmt.Sprintf("%s sent of %s due, %s dropped", figure.Grouped(s.Sent), figure.Grouped(s.Offered), figure.Grouped(s.Dropped))
 	if s.HeldOff > 0 {
-		text += fmt.Sprintf(", %s held off by Retry-After", figure.Grouped(s.HeldOff))
+		text += fmt.Sprintf(", %s held off after a 429", figure.Grouped(s.HeldOff))
 	}
 	if s.Unsent > 0 {
 		text += fmt.Sprintf("; %s never came due", figure.Grouped(s.Unsent))
