@@ -94,6 +94,7 @@ func (t *transport) send(s *slot) {
 	if s.answer.Stranger {
 		s.answer.Outcome = strange(s.answer.Outcome)
 	}
+	s.answer.Code = answer.Code
 	s.answer.Status, s.answer.First = answer.Status, time.Duration(w.first.Load())
 	if err != nil {
 		s.watch = nil // somebody may still look at it, or note something in it
@@ -138,6 +139,7 @@ func (a *Attack) dice(m *traffic.Member) dice.Dice {
 type reply struct {
 	measure.Reading
 	Status int
+	Code   string // of an answer that is none of the contract's outcomes
 }
 
 // exchange sends a request and reads its answer. With an error the reading is
@@ -150,7 +152,11 @@ func (t *transport) exchange(r *http.Request, s *slot, expect int) (reply, error
 	defer resp.Body.Close()
 	s.body, err = readBody(resp.Body, s.body[:0])
 	read := t.attack.reader.Read(resp.StatusCode, resp.Header, s.body, expect)
-	return reply{Reading: read, Status: resp.StatusCode}, err
+	answer := reply{Reading: read, Status: resp.StatusCode}
+	if read.Outcome == record.OutcomeOtherStatus {
+		answer.Code = t.attack.reader.Code(resp.StatusCode, resp.Header, s.body)
+	}
+	return answer, err
 }
 
 // readBody reads a body into memory that was used before, up to a bound.

@@ -43,6 +43,9 @@ func (m *Meter) Fill(r *record.Run, end time.Duration) error {
 func (p *plan) finish() error {
 	p.HeaderFaults = p.faults.named()
 	p.OtherStatuses, p.TransportErrors, p.Latency = p.others(), p.unanswered(), []record.RunLatency{} // a list, even if empty
+	for _, code := range sorted(p.codes) {
+		p.ErrorCodes = append(p.ErrorCodes, record.Count{Name: code, N: p.codes[code]})
+	}
 	for _, outcome := range record.Outcomes() {
 		t := p.times[outcome]
 		if t == nil {

@@ -12,6 +12,7 @@
 package measure
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -44,6 +45,7 @@ type Answer struct {
 	Outcome   record.Outcome
 	Verdict   string // see [Judge.Known]; only asked for where somebody keeps it
 	Status    int    // of [record.OutcomeOtherStatus]
+	Code      string // of [record.OutcomeOtherStatus]: see [Reader.Code]
 	Error     string // the kind of a [record.OutcomeTransportError]
 	Stranger  bool   // sent with a key that nobody has: it says nothing of the user
 	Faults    Faults // of its headers
@@ -77,6 +79,7 @@ type user struct {
 type plan struct {
 	record.RunPlan
 	statuses map[int]int64
+	codes    map[string]int64
 	errors   map[string]int64
 	faults   faultCounts
 	times    map[record.Outcome]*times
@@ -103,7 +106,7 @@ func NewMeter(subjects []Subject, now func() time.Duration) *Meter {
 			places[s.Plan] = at
 			m.plans = append(m.plans, &plan{
 				RunPlan:  record.RunPlan{Plan: s.Plan},
-				statuses: map[int]int64{}, errors: map[string]int64{}, times: map[record.Outcome]*times{},
+				statuses: map[int]int64{}, codes: map[string]int64{}, errors: map[string]int64{}, times: map[record.Outcome]*times{},
 			})
 		}
 		m.planOf = append(m.planOf, at)
@@ -194,6 +197,7 @@ func (m *Meter) Answered(a Answer) {
 		p.ConfigUnavailable++
 	case record.OutcomeOtherStatus:
 		p.statuses[a.Status]++
+		p.codes[cmp.Or(a.Code, noCode)]++
 		if a.Status == http.StatusTooManyRequests {
 			u.RejectedOtherwise++
 			p.refuse(u, a)

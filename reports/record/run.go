@@ -151,6 +151,8 @@ type Answers struct {
 	ConfigUnavailable   int64   `json:"config_unavailable"`
 	OtherStatuses       []Count `json:"other_statuses"`   // by number
 	TransportErrors     []Count `json:"transport_errors"` // by kind
+
+	ErrorCodes []Count `json:"error_codes,omitempty"` // of other_statuses: the contract's words, "another" or "none"
 }
 
 // Judged says of 429s whether the exact limiter, over the times at which the

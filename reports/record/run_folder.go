@@ -176,6 +176,9 @@ func (p RunPlan) check(users RunPlan) error {
 			return fmt.Errorf("header_faults: %q of %d answers, and %d requests were sent", f.Name, f.N, p.Sent)
 		}
 	}
+	if n := sum(p.ErrorCodes); p.ErrorCodes != nil && n != sum(p.OtherStatuses) {
+		return fmt.Errorf("other_statuses and their codes do not add up: %d and %d", sum(p.OtherStatuses), n)
+	}
 	if slices.Min(append([]int64{p.Planned, p.Offered, p.Sent, p.Dropped, p.HeldOff, p.Unsent, p.Admitted}, p.PerSecond.Sent...)) < 0 {
 		return errors.New("a count is negative")
 	}

@@ -37,6 +37,7 @@ func exampleRun() record.Run {
 			Answers: record.Answers{
 				Admitted: 5, RejectedRate: 3, RejectedConcurrency: 2, RejectedAnonymous: 1, Unauthenticated: 1, ConfigUnavailable: 1,
 				OtherStatuses: []record.Count{{Name: "402", N: 1}}, TransportErrors: []record.Count{{Name: "timeout", N: 1}},
+				ErrorCodes: []record.Count{{Name: "CAPACITY_EXHAUSTED", N: 1}},
 			},
 			RateJudged:        record.Judged{Due: 1, Undue: 1, Undecided: 1},
 			ConcurrencyJudged: record.Judged{Due: 1, Undecided: 1},
@@ -218,6 +219,7 @@ func TestRunThatDoesNotAddUp(t *testing.T) {
 		"threshold x is of verdict":      func(r *record.Run) { r.Thresholds[0] = record.RunThreshold{Threshold: "x", Verdict: "fine"} },
 		"more first bytes":               func(r *record.Run) { r.Plans[0].Latency[0].FirstByte.Count = 16 },
 		"rows of rows.jsonl.zst do not":  func(r *record.Run) { r.Exports[0].Lost = 0 },
+		"other_statuses and their codes": func(r *record.Run) { r.Plans[0].ErrorCodes[0].N = 2 },
 		"a count is negative":            func(r *record.Run) { r.Plans[0].PerSecond.Sent[0] = -1 },
 	} {
 		t.Run(want, func(t *testing.T) {
