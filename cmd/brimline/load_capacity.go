@@ -13,6 +13,7 @@ import (
 	"github.com/invoicespec/brimline/internal/build"
 	"github.com/invoicespec/brimline/loadgen/attack"
 	"github.com/invoicespec/brimline/loadgen/capacity"
+	"github.com/invoicespec/brimline/loadgen/forecast"
 	"github.com/invoicespec/brimline/loadgen/threshold"
 	"github.com/invoicespec/brimline/loadgen/traffic"
 	"github.com/invoicespec/brimline/reports/record"
@@ -58,7 +59,7 @@ func (f capacityFlags) given(c *cobra.Command) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"shard", "start-at", "abort-on-breach", "rows", "vegeta", "metrics"} {
+	for _, name := range []string{"shard", "start-at", "abort-on-breach", "rows", "vegeta", "metrics", "dry-run"} {
 		if err := exclusive(c, "find-capacity", name); err != nil {
 			return err
 		}
@@ -153,8 +154,10 @@ func (f loadFlags) findCapacity(ctx context.Context, scenario traffic.Scenario, 
 	if err != nil {
 		return err
 	}
-	if top := loads[len(loads)-1]; scenario.MaxRate > 0 && top > float64(scenario.MaxRate) {
-		return fmt.Errorf("%s: max-rate: the search would go up to %.4g/s; accepted: --to %d at most", f.scenario, top, scenario.MaxRate)
+	s := search{loadFlags: f, scenario: scenario, members: cast, file: file, slo: slo}
+	s.base, _ = traffic.PerSecond(cast)
+	if err := s.within(ctx, loads); err != nil {
+		return err
 	}
 	t, err := f.open(ctx, file, opt)
 	if err != nil {
@@ -164,8 +167,7 @@ func (f loadFlags) findCapacity(ctx context.Context, scenario traffic.Scenario, 
 	if err := traffic.Recruit(ctx, t, cast); err != nil {
 		return loadError(aboutTarget(f.target, err))
 	}
-	s := search{loadFlags: f, scenario: scenario, members: cast, site: attack.SiteOf(file, t), file: file, target: t, slo: slo}
-	s.base, _ = traffic.PerSecond(cast)
+	s.site, s.target = attack.SiteOf(file, t), t
 	top, err := s.cast(loads[len(loads)-1], f.capacity.hold, 0)
 	if err != nil {
 		return err
@@ -195,6 +197,25 @@ func (f loadFlags) findCapacity(ctx context.Context, scenario traffic.Scenario, 
 	}
 	capacity.Conclude(&c)
 	return f.concluded(c, w)
+}
+
+// within checks that no second of any load has more requests than the scenario
+// allows.
+func (s search) within(ctx context.Context, loads []float64) error {
+	for i := 0; i < len(loads) && s.scenario.MaxRate > 0; i++ {
+		at, err := s.cast(loads[i], s.capacity.hold, int64(i+1))
+		if err != nil {
+			return err
+		}
+		peak, err := forecast.Peak(ctx, at.members, s.capacity.hold, at.Seed)
+		if err != nil {
+			return loadError(err)
+		}
+		if peak > s.scenario.MaxRate {
+			return s.scenario.Refuse("max-rate", fmt.Sprintf("%d is less than the %d requests that are planned for the busiest second at %.4g/s", s.scenario.MaxRate, peak, loads[i]), "a higher rate, or a lower --to")
+		}
+	}
+	return nil
 }
 
 // step offers one load and leaves its run.

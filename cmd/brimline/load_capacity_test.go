@@ -127,7 +127,7 @@ func TestFindCapacityIsRefused(t *testing.T) {
 		"no steps":              {evenLoad, append(slo, "--from", "20", "--to", "10"), "--from, --to, --step: from 20 to 10"},
 		"a changing rate":       {"duration: 9s\npopulations:\n  - { plan: free, users: 1, arrival: { ramp: { from: 0, to: 1x } }, on-429: ignore }\n", slo, "has a rate that changes, which cannot be raised in steps"},
 		"too many operations":   {evenLoad, append(slo, "--hold", "10m", "--step", "1"), "operations may be charged, limits.max-operations of the target is 100000"},
-		"more than max-rate":    {"max-rate: 5\n" + evenLoad, append(slo, "--to", "20"), "max-rate: the search would go up to 20/s; accepted: --to 5 at most"},
+		"more than max-rate":    {"max-rate: 5\n" + evenLoad, append(slo, "--to", "20"), "requests that are planned for the busiest second at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := site.load(t.Context(), t, c.scenario, c.flags...)
