@@ -79,7 +79,7 @@ func said(c record.Capacity) []string {
 	}
 	switch {
 	case last.Verdict == record.CapacityGenerator:
-		say("The generator ends here: at %s %s. That says nothing of the target; take a larger machine, or several smaller steps.", rate(last.Asked), last.Why[0])
+		say("The generator ends here: at %s %s. That says nothing of the target; take a larger machine, or one that has less to do.", rate(last.Asked), last.Why[0])
 	case last.Verdict == record.CapacityLimits:
 		say("The allowances end here: at %s %s. That says nothing of the target; list more users, so that each asks for less than it may.", rate(last.Asked), last.Why[0])
 	case c.End == record.EndInterrupted:
