@@ -8,6 +8,7 @@ MAKEFLAGS   += --no-print-directory --no-builtin-rules
 SOAK     ?= 50
 ENDINGS  ?= 100000
 FUZZTIME ?= 10s
+LOADTIME ?= 60
 BENCH    ?= Decision
 COUNT    ?= 6
 
@@ -18,7 +19,7 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors self-test kills soak endings bench fuzz foreign cover clean compiler database browser promtool proxies
+.PHONY: help build demo test lint floors self-test kills soak endings bench load-compare fuzz foreign cover clean compiler database browser promtool proxies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +66,9 @@ fuzz: ## run every fuzz target for FUZZTIME=10s
 
 foreign: proxies ## run the whole suite against other people's limiters, twice; writes docs/foreign.md
 	@CGO_ENABLED=0 go test -count 1 -timeout 30m -run '^TestForeign' ./conformance -foreign 2
+
+load-compare: build ## brimline load beside vegeta, k6, fortio, hey and wrk, LOADTIME=60 s each; wants a quiet machine
+	@SECONDS_EACH=$(LOADTIME) scripts/load-compare.sh
 
 cover: ## measure what the tests reach; leaves bin/cover.html
 	@mkdir -p bin

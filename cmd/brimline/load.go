@@ -201,6 +201,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 		return record.Run{}, err
 	}
 	defer endMetrics()
+	defer roomy(len(members))()
 	end := watchLoad(w.stderr, a.Meter, scenario.Duration)
 	running, endWatch := ctx, func() {}
 	if f.abortOnBreach {

@@ -156,7 +156,7 @@ func (a *Attack) Run(ctx context.Context) (record.Run, error) {
 	attacker := vegeta.NewAttacker(
 		vegeta.Client(&http.Client{Transport: t}),
 		vegeta.Redirects(vegeta.NoFollow),
-		vegeta.Workers(uint64(a.workers)),
+		vegeta.Workers(fewestWorkers), // more are started when they are needed
 		vegeta.MaxWorkers(uint64(a.workers)),
 		vegeta.MaxBody(0),
 	)

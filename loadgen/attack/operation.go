@@ -30,8 +30,10 @@ type Site struct {
 	Requests   map[traffic.Operation]Request
 	Stranger   target.Secret // a key that nobody has
 
-	urls  map[traffic.Operation][]*url.URL
-	asked *atomic.Uint64
+	agent         []string // what User-Agent says, unless an operation says otherwise
+	before, after string   // the key in the credential
+	urls          map[traffic.Operation][]*url.URL
+	asked         *atomic.Uint64
 }
 
 // Request is what an operation sends.
@@ -70,7 +72,8 @@ func SiteOf(f target.File, t *target.Target) Site {
 
 // prepare checks that everything that members ask for can be sent.
 func (s *Site) prepare(members []traffic.Member) error {
-	s.asked = new(atomic.Uint64)
+	s.asked, s.agent = new(atomic.Uint64), []string{"brimline/" + build.Version()}
+	s.before, s.after, _ = strings.Cut(s.Credential.Template, "{key}")
 	s.urls = map[traffic.Operation][]*url.URL{}
 	for o, r := range s.Requests {
 		if !strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "//") {
@@ -124,9 +127,9 @@ func (s *Site) request(ctx context.Context, m *traffic.Member, number int64, o t
 		ctx = context.WithValue(ctx, lean.From{}, m.From.From)
 	}
 	if _, ok := h["User-Agent"]; !ok {
-		h["User-Agent"] = []string{"brimline/" + build.Version()}
+		h["User-Agent"] = s.agent
 	}
-	h[s.Credential.Header] = []string{strings.Replace(s.Credential.Template, "{key}", key.Reveal(), 1)}
+	h[s.Credential.Header] = []string{s.before + key.Reveal() + s.after}
 	r := http.Request{Method: what.Method, URL: to, Host: to.Host, Header: h, ContentLength: int64(len(what.Body))}
 	switch {
 	case len(what.Body) > 0:

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -248,12 +249,21 @@ func (j *Judge) lingering(x *Exchange) int64 {
 	return n
 }
 
-// forget lets go of ends that cannot matter any more.
+// forget lets go of ends that nobody looks back to any more: from the oldest
+// request that matters, as many as there are places are looked at, and none that
+// is too old.
 func (j *Judge) forget(now time.Duration) {
-	half := (len(j.ends) + 1) / 2
+	seen := j.dropped + len(j.ends)
+	if len(j.window) > 0 {
+		seen = j.window[0].ends
+	}
+	half, n := (len(j.ends)+1)/2, seen-j.dropped-int(min(j.cap, math.MaxInt32))
 	if half > 0 && j.ends[half-1] < now-longestGrace-longestExchange {
-		j.ends = append(j.ends[:0], j.ends[half:]...)
-		j.dropped += half
+		n = max(n, half)
+	}
+	if n > 0 && n >= half {
+		j.ends = append(j.ends[:0], j.ends[n:]...)
+		j.dropped += n
 	}
 }
 
