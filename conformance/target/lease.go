@@ -182,10 +182,15 @@ func (t *Target) Return(ctx context.Context, u *User) error {
 		u.Bucket = oracle.NewUnknown(u.Bucket.Allowance(), t.time.atMost())
 	}
 	if err == nil && !u.fresh && !u.changes.spoiled {
-		u.leased = false
-		t.returned = append(t.returned, u)
+		t.takeBack(u)
 	}
 	return err
+}
+
+// takeBack lets a user be lent again. The caller has the lock.
+func (t *Target) takeBack(u *User) {
+	u.leased = false
+	t.returned = append(t.returned, u)
 }
 
 // Retire keeps a user from being lent out again.

@@ -198,7 +198,7 @@ func TestAnswersComeLate(t *testing.T) {
 
 func TestPeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := fmt.Sprintf("duration: 10s\nseed: %d\npopulations:\n  - { plan: free, users: %d, arrival: poisson, rate: %d, on-429: ignore }\n  - { plan: narrow, users: 2, arrival: { bursts: 3, every: 2s }, on-429: ignore }\n",
+		text := fmt.Sprintf("duration: 10s\nseed: %d\npopulations:\n  - { plan: free, users: %d, arrival: poisson, rate: %d, on-429: ignore }\n  - { plan: narrow, users: 2, arrival: { bursts: 3, every: 1s }, on-429: ignore }\n",
 			rapid.Int64().Draw(t, "seed"), rapid.IntRange(1, 9).Draw(t, "users"), rapid.IntRange(1, 300).Draw(t, "rate"))
 		s, members := scenario(t, text)
 		var dues []time.Duration

@@ -248,3 +248,31 @@ func TestReplayIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestRecruitOfSeveralKeys: users of a keys file who have them, and what is said
+// where there are too few.
+func TestRecruitOfSeveralKeys(t *testing.T) {
+	members := cast(t, "duration: 1m\npopulations:\n  - { plan: free, users: 2, keys: 2, arrival: constant, rate: 1, on-429: ignore }\n  - { plan: free, users: 2, arrival: constant, rate: 1, on-429: ignore }\n")
+	var keys []target.Key
+	for user, n := range map[string]int{"ada": 2, "bob": 1, "cid": 2, "dan": 1} {
+		for k := range n {
+			keys = append(keys, target.Key{User: user, Plan: "free", Secret: target.NewSecret(fmt.Sprintf("isk_test_%s_%d_0123456789", user, k))})
+		}
+	}
+	slices.SortFunc(keys, func(a, b target.Key) int { return strings.Compare(a.User, b.User) })
+	from := open(t, 0, func(f *target.File) { f.Can.Control = nil }, keys...)
+	require.NoError(t, traffic.Recruit(t.Context(), from, members))
+	seen := map[string]bool{}
+	for i, m := range members {
+		require.Len(t, m.Keys, int(m.Wants.Keys))
+		for n := range m.Wants.Keys {
+			seen[m.Key(n).Reveal()] = true
+		}
+		require.Nil(t, m.From, i)
+	}
+	require.Len(t, seen, 6)
+
+	short := cast(t, "duration: 1m\npopulations:\n  - { plan: free, users: 3, keys: 2, arrival: constant, rate: 1, on-429: ignore }\n")
+	err := traffic.Recruit(t.Context(), open(t, 0, func(f *target.File) { f.Can.Control = nil }, keys...), short)
+	require.ErrorContains(t, err, "3 users on plan free with 2 keys are needed, the target lends 2")
+}

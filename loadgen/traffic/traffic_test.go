@@ -184,7 +184,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // open starts a reference server with some users and opens it as a target.
-func open(t *testing.T, users int, f func(*target.File)) *target.Target {
+func open(t *testing.T, users int, f func(*target.File), keys ...target.Key) *target.Target {
 	t.Helper()
 	s, err := server.Open(t.Context(), server.Config{Listen: "127.0.0.1:0", Control: "127.0.0.1:0", Users: users})
 	require.NoError(t, err)
@@ -197,7 +197,6 @@ func open(t *testing.T, users int, f func(*target.File)) *target.Target {
 		Can:        target.Can{Control: &target.ControlAddress{URL: s.ControlURL(), TokenFile: "unused"}},
 	}
 	f(&file)
-	var keys []target.Key
 	for _, u := range s.Users() {
 		for _, k := range u.Keys {
 			if _, ok := allowances[u.Plan]; ok {
