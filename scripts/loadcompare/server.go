@@ -73,7 +73,7 @@ func serve(args []string) error {
 				time.AfterFunc(*at, func() { standing.Lock(); time.Sleep(mode.freeze); standing.Unlock() })
 			})
 			standing.RLock()
-			standing.RUnlock() //nolint:staticcheck // it is only waited for
+			defer standing.RUnlock()
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		h := w.Header()
