@@ -83,6 +83,13 @@ func (r Request) named() Request {
 // against u's bucket. Wait for its answer before sending the next one for u.
 func (t *Target) Send(ctx context.Context, u *User, r Request) Exchange {
 	f := t.exchange(ctx, u, r)
+	for tries := 0; f.turnedAway() && tries < mostTurnedAway; tries++ {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+		f = t.exchange(ctx, u, r)
+	}
 	switch e := &f.exchange; {
 	case f.sent && t.torn(u, e.Span):
 		e.Err = cmp.Or(e.Err, ErrTorn)
@@ -92,6 +99,21 @@ func (t *Target) Send(ctx context.Context, u *User, r Request) Exchange {
 		u.Bucket.Lose(e.Span)
 	}
 	return f.exchange
+}
+
+// mostTurnedAway is how often a first use of a key is tried again.
+const mostTurnedAway = 3
+
+// turnedAway reports whether the answer may be that of the client address's cap,
+// which holds for a key until it is known to be good (ANON-3, ANON-7): others use
+// theirs for the first time at the same moment.
+func (f *flight) turnedAway() bool {
+	a := f.exchange.Answer
+	if f.key == "" || f.exchange.Err != nil || a.Limit.State != contract.Absent || a.Body.ErrorCode.Value != contract.CodeConcurrencyLimited {
+		return false
+	}
+	_, good := f.t.good.Load(f.key)
+	return !good
 }
 
 // SendApart is Send for a request that u's bucket must not hear of: one outside
@@ -169,6 +191,7 @@ type flight struct {
 	left     time.Time    // when it was sent
 	sent     bool         // its first byte may have left
 	reserved bool         // an operation of the budget
+	key      string       // that is sent; empty: none of a user's
 }
 
 // prepare does all that comes before the first byte of a request in a protocol.
@@ -185,7 +208,7 @@ func (t *Target) prepare(ctx context.Context, u *User, r Request, expect bool, i
 	}
 	credential, err := t.credential(u, r)
 	if err == nil && r.Authorization == nil {
-		f.exchange.Asker = u.whose(r.Key)
+		f.exchange.Asker, f.key = u.whose(r.Key), u.keys[r.Key].text
 	}
 	f.exchange.Curl = t.curl(base, r, credential, in)
 	if err == nil {
@@ -255,6 +278,9 @@ func (f *flight) take(a answer, err error) {
 		e.Answer = f.t.wording.Parse(a.status, a.header, a.body)
 		e.Answer.Bodiless = e.Method == http.MethodHead
 		e.Answer.Reset = e.Answer.Reset.Earlier(time.Duration(e.Span.To-e.Span.From) * time.Microsecond)
+	}
+	if f.key != "" && e.Answer.Limit.State == contract.Good {
+		f.t.good.Store(f.key, true)
 	}
 	if err != nil {
 		e.Err = fmt.Errorf("no whole answer to %s %s: %w", e.Method, e.Path, err)

@@ -113,6 +113,8 @@ type Target struct {
 	onPlan   map[string]int
 	known    []Secret // every key ever seen
 	secrets  *masks   // and all else that must not be shown
+
+	good sync.Map // keys that were seen to have a bucket
 }
 
 // Open reaches the target described by f: it asks every base URL for one of the
