@@ -192,7 +192,7 @@ func (f loadFlags) drive(ctx context.Context, scenario traffic.Scenario, file ta
 	if err := f.exports.open(f.out, members, site, a.Started); err != nil {
 		return record.Run{}, err
 	}
-	defer f.exports.close()
+	defer f.exports.abandon()
 	if err := f.part.wait(ctx, w.stderr); err != nil {
 		return record.Run{}, err
 	}

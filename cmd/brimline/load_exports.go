@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,11 +19,13 @@ import (
 // exports are the files beside a record with a line for each request.
 type exports struct {
 	rows, vegeta bool
+	dir          string
 	spools       []*spool.Spool
 }
 
-// open makes the files that were asked for. The caller closes them.
+// open makes the files that were asked for. The caller closes or abandons them.
 func (e *exports) open(dir string, members []traffic.Member, site attack.Site, started func() time.Time) error {
+	e.dir = dir
 	who := func(user int) (string, string) { return members[user].Name, members[user].Plan }
 	encodings := map[string]spool.Encode{}
 	if e.rows {
@@ -83,6 +86,16 @@ func (e *exports) close() (list []record.RunExport) {
 	}
 	e.spools = nil
 	return list
+}
+
+// abandon ends what is still open, and takes away a file without a row, which
+// would be in the way of the next run.
+func (e *exports) abandon() {
+	for _, x := range e.close() {
+		if x.Rows == 0 {
+			os.Remove(filepath.Join(e.dir, x.File))
+		}
+	}
 }
 
 // lost says of each file what is missing from it.
