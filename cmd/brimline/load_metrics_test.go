@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,30 +15,12 @@ import (
 	"github.com/invoicespec/brimline/reference/server"
 )
 
-// spoken is what a command has written so far.
-type spoken struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *spoken) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *spoken) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // TestLoadServesMetrics: while a run lasts and no longer, on this machine alone.
 func TestLoadServesMetrics(t *testing.T) {
 	site := openLoadSite(t, server.Config{Users: 5}, nil)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var errs spoken
+	var errs transcript
 	ended := make(chan int, 1)
 	go func() {
 		ended <- site.loadTo(ctx, t, strings.Replace(shortLoad, "2s", "10m", 1), io.Discard, &errs, "--metrics", ":0")
