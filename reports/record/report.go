@@ -17,6 +17,13 @@ type Report struct {
 	Inputs   []ReportInput `json:"inputs"` // in the order given
 	Logs     []Replay      `json:"logs"`   // what was read, assumed and found missing, without cells
 	Runs     []ReportRun   `json:"runs"`
+
+	Seed      uint64           `json:"seed"`                // of every draw
+	Capacity  *ReportCapacity  `json:"capacity,omitempty"`  // S6
+	Fairness  *ReportFairness  `json:"fairness,omitempty"`  // S8
+	Support   *ReportSupport   `json:"support,omitempty"`   // S11
+	Against   *ReportAgainst   `json:"against,omitempty"`   // S12; absent: no earlier report was given
+	Migration *ReportMigration `json:"migration,omitempty"` // S14
 }
 
 // ReportRules are the gates that a recommendation passes.
@@ -43,6 +50,15 @@ type ReportPlan struct {
 	Evidence      []ReportEvidence `json:"evidence"` // the six kinds that the contract asks for
 	Scores        []ReportScore    `json:"scores"`   // one for each input that tells of the plan
 	WhatIf        *ReportWhatIf    `json:"what_if,omitempty"`
+
+	Paid        *bool              `json:"paid,omitempty"`      // absent: unknown, and treated as paid
+	Next        string             `json:"next_plan,omitempty"` // the plan with the next larger allowance
+	Decision    []ReportDimension  `json:"decision"`            // S0: rate, burst, concurrency
+	Utilization *ReportUtilization `json:"utilization,omitempty"`
+	Anatomy     *ReportAnatomy     `json:"anatomy,omitempty"`
+	Binding     *ReportBinding     `json:"binding,omitempty"`
+	Cost        *ReportCost        `json:"cost,omitempty"`
+	Notice      *ReportNotice      `json:"notice,omitempty"`
 }
 
 // ReportAllowance is an allowance as far as it is known.
@@ -197,6 +213,12 @@ type ReportWhatIf struct {
 	Bursts         []int64      `json:"bursts"`            // of the grid
 	Grid           []Cell       `json:"grid"`              // every rate with every burst
 	BurstNeeded    []Needs      `json:"burst_needed"`      // one per rate of the grid
+
+	Caps   []int64        `json:"caps"`                  // of the grid, its innermost dimension; empty: concurrency was not replayed
+	Closed []ReportClosed `json:"closed"`                // clients that obey Retry-After, over the rates of the policy's line
+	Moved  *ReportMoved   `json:"moved,omitempty"`       // from today's allowance to the target
+	Today  *ReportPeaks   `json:"peaks_today,omitempty"` // this plan's
+	Then   *ReportPeaks   `json:"peaks_target,omitempty"`
 }
 
 // ReportLine is a series of rates whose burst follows the rate.
