@@ -10,19 +10,19 @@ import (
 // evidence goes through the six kinds that the contract asks for before an
 // allowance is changed. Each is filled, or says what it would take.
 func (s *subject) evidence(p record.ReportPlan) []record.ReportEvidence {
-	kind := func(name, missing string, found []string) record.ReportEvidence {
+	kind := func(name record.EvidenceKind, missing string, found []string) record.ReportEvidence {
 		if len(found) > 0 {
 			missing = ""
 		}
 		return record.ReportEvidence{Kind: name, Found: append([]string{}, found...), Missing: missing}
 	}
 	return []record.ReportEvidence{
-		kind("limiter utilization", "it takes recorded traffic and today's allowance", utilization(p)),
-		kind("429 frequency", "it takes recorded traffic or a load run", frequency(p.Scores)),
-		kind("engine saturation", "it takes a load run", s.saturation()),
-		kind("latency", "it takes a load run or brimline's API log", latency(p.Scores)),
-		kind("capacity exhaustion", "it takes brimline's API log or a load run: how often no paid operation was left", s.capacity()),
-		kind("support evidence", "it takes reports of customers, which this version does not read", nil),
+		kind(record.EvidenceUtilization, "it takes recorded traffic and today's allowance", utilization(p)),
+		kind(record.EvidenceFrequency, "it takes recorded traffic or a load run", frequency(p.Scores)),
+		kind(record.EvidenceSaturation, "it takes a load run", s.saturation()),
+		kind(record.EvidenceLatency, "it takes a load run or brimline's API log", latency(p.Scores)),
+		kind(record.EvidenceExhaustion, "it takes brimline's API log or a load run: how often no paid operation was left", s.capacity()),
+		kind(record.EvidenceSupport, "it takes reports of customers, which this version does not read", nil),
 	}
 }
 

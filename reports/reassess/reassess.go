@@ -22,7 +22,11 @@ import (
 // are the fewest with whom the goal can be shown at all; see [Evidence.Report].
 func Rules() record.ReportRules {
 	const goal = 0.99
-	return record.ReportRules{UsersOK: goal, MinDays: 7, MinUsers: enough(goal), TopShare: 0.5, MinMoved: 3}
+	return record.ReportRules{
+		UsersOK: goal, MinDays: 7, MinUsers: enough(goal), TopShare: 0.5, MinMoved: 3, AgreeReports: 3, AgreeDays: 7,
+		PeakShare: 0.7, P99US: 250_000, NoticeDays: 30, Burst: record.BurstAsToday, Draws: 1000,
+		Required: []record.EvidenceKind{record.EvidenceUtilization, record.EvidenceFrequency, record.EvidenceSaturation, record.EvidenceLatency},
+	}
 }
 
 // Everybody is the plan of an access log's clients where nobody names it.
@@ -66,7 +70,7 @@ func (e Evidence) Report(opt Options) (record.Report, error) {
 	opt.Rules.MinUsers = max(opt.Rules.MinUsers, enough(opt.Rules.UsersOK))
 	r := record.Report{
 		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: opt.Rules, Inputs: e.inputs,
-		Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: []record.ReportRun{},
+		Gates: []record.ReportGate{}, Earlier: []record.ReportEarlier{}, Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: []record.ReportRun{},
 	}
 	subjects, err := e.subjects(opt)
 	if err != nil {

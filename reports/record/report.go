@@ -4,19 +4,24 @@ import "time"
 
 // ReportSchema names the layout of [Report] as JSON. It changes when a key is
 // renamed, removed or given another meaning, not when one is added.
-const ReportSchema = "brimline.report/1"
+const ReportSchema = "brimline.report/2"
 
-// Report says of each plan whether its allowance should be kept or raised, and
-// on what evidence. It holds no time of its own: the same inputs, read by the
-// same version, make the same report. No user is named in it.
+// Report says of each plan whether its allowance should be kept, raised or
+// lowered, and on what evidence. It holds no time of its own: the same inputs,
+// read by the same version, make the same report. No user is named in it.
 type Report struct {
 	Schema   string        `json:"schema"`
 	Brimline string        `json:"brimline"` // version of the tool
+	Date     string        `json:"date"`     // that notice counts from, YYYY-MM-DD; unless it was given, the day of the latest evidence
 	Rules    ReportRules   `json:"rules"`
 	Plans    []ReportPlan  `json:"plans"`  // the biggest news first
 	Inputs   []ReportInput `json:"inputs"` // in the order given
 	Logs     []Replay      `json:"logs"`   // what was read, assumed and found missing, without cells
 	Runs     []ReportRun   `json:"runs"`
+
+	Coverage *ReportCoverage `json:"coverage,omitempty"` // S1: of whom the plan is known; absent: the inputs name no clients
+	Gates    []ReportGate    `json:"gates"`              // of all plans together
+	Earlier  []ReportEarlier `json:"earlier"`            // reports whose recommendations count, in the order given
 
 	Seed      uint64           `json:"seed"`                // of every draw
 	Capacity  *ReportCapacity  `json:"capacity,omitempty"`  // S6
@@ -28,11 +33,59 @@ type Report struct {
 
 // ReportRules are the gates that a recommendation passes.
 type ReportRules struct {
-	UsersOK  float64 `json:"users_ok"`  // share of users who have to be OK; the lower bound as well
-	MinDays  int     `json:"min_days"`  // different days (UTC) with traffic
-	MinUsers int     `json:"min_users"` // of the plan
-	TopShare float64 `json:"top_share"` // of the rejections; from here on it is one user's story
-	MinMoved int     `json:"min_moved"` // users whom a change has to spare
+	From         string         `json:"from,omitempty"` // the file's name; absent: these are the usual ones
+	UsersOK      float64        `json:"users_ok"`       // share of users who have to be OK; the lower bound as well
+	MinDays      int            `json:"min_days"`       // different days (UTC) with traffic
+	MinUsers     int            `json:"min_users"`      // of the plan
+	TopShare     float64        `json:"top_share"`      // of the rejections; from here on it is one user's story
+	MinMoved     int            `json:"min_moved"`      // users whom a change has to spare
+	AgreeReports int            `json:"agree_reports"`  // reports that have to ask for a change, this one among them, or
+	AgreeDays    int            `json:"agree_days"`     // days on which it would have spared somebody
+	PeakShare    float64        `json:"peak_share"`     // of the engine's capacity that the busiest 10 s may take
+	P99US        int64          `json:"p99_us"`         // the engine's latency there, at most
+	NoticeDays   int            `json:"notice_days"`    // before a paid plan's allowance may be reduced
+	Burst        BurstPolicy    `json:"burst"`          // how a target's burst follows its rate
+	Required     []EvidenceKind `json:"required"`       // evidence without which nothing is raised or lowered
+	Draws        int            `json:"draws"`          // of the bootstrap
+}
+
+// BurstPolicy says how the burst of a target follows its rate.
+type BurstPolicy string
+
+// The policies.
+const (
+	BurstAsToday BurstPolicy = "as-today" // the one of the next three that today's allowance is nearest to
+	BurstRate    BurstPolicy = "rate"
+	BurstHalf    BurstPolicy = "half"
+	BurstThird   BurstPolicy = "third"
+	BurstFree    BurstPolicy = "free" // the smallest that does, at the smallest rate that does
+)
+
+// BurstPolicies lists all of them.
+func BurstPolicies() []BurstPolicy {
+	return []BurstPolicy{BurstAsToday, BurstRate, BurstHalf, BurstThird, BurstFree}
+}
+
+// ReportCoverage says of whom the plan is known. Whoever is left out is in no
+// figure of a plan.
+type ReportCoverage struct {
+	From          string `json:"from"` // what names the plans
+	Clients       int    `json:"clients"`
+	ClientsKnown  int    `json:"clients_known"`
+	Attempts      int64  `json:"attempts"`
+	AttemptsKnown int64  `json:"attempts_known"`
+	Users         int    `json:"users"`
+	Overrides     int    `json:"overrides"`    // users with an allowance of their own at some time
+	PlanChanges   int    `json:"plan_changes"` // within the traffic
+	Restarts      int    `json:"restarts"`     // within the traffic; each fills every bucket
+	Pseudonyms    string `json:"pseudonyms"`   // how users are named: by rank, or by a key that keeps names from report to report
+}
+
+// ReportEarlier is an earlier report that was given.
+type ReportEarlier struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Until  string `json:"until"` // the day of its latest evidence
 }
 
 // Meets reports whether enough users are OK, and surely so.
@@ -59,6 +112,7 @@ type ReportPlan struct {
 	Binding     *ReportBinding     `json:"binding,omitempty"`
 	Cost        *ReportCost        `json:"cost,omitempty"`
 	Notice      *ReportNotice      `json:"notice,omitempty"`
+	Effective   string             `json:"effective,omitempty"` // raise or lower: the earliest day, YYYY-MM-DD
 }
 
 // ReportAllowance is an allowance as far as it is known.
@@ -68,14 +122,15 @@ type ReportAllowance struct {
 	Concurrency       int64 `json:"concurrency,omitempty"` // absent: unknown
 }
 
-// Reassessment is what is said of an allowance, in a word. A reduction is never
-// among them: it can only be something to look at.
+// Reassessment is what is said of an allowance, in a word. A paid plan's is never
+// lowered: a reduction is only something to look at.
 type Reassessment string
 
 // The reassessments.
 const (
 	Keep              Reassessment = "keep"
 	Raise             Reassessment = "raise"
+	Lower             Reassessment = "lower"
 	NotEnoughEvidence Reassessment = "not_enough_evidence"
 )
 
@@ -88,6 +143,9 @@ const (
 	KeepTooFew   KeepReason = "too_few_moved" // the goal is missed, but a raise would spare too few users
 	KeepNextPlan KeepReason = "next_plan"     // the goal would take what the next plan allows
 	KeepBeyond   KeepReason = "beyond_ladder" // no allowance that was tried reaches the goal
+	KeepCapacity KeepReason = "capacity"      // the engine has no room for a raise
+	KeepUnagreed KeepReason = "unagreed"      // too few reports and days ask for the change
+	KeepOther    KeepReason = "other_limit"   // paid operations run out before the rate limit binds
 )
 
 // ReportVerdict is the answer for one plan.
@@ -128,9 +186,27 @@ const (
 // ReportEvidence is one of the kinds of evidence that the contract asks for
 // before an allowance is changed.
 type ReportEvidence struct {
-	Kind    string   `json:"kind"`
-	Found   []string `json:"found"`             // sentences
-	Missing string   `json:"missing,omitempty"` // what it would take, where nothing was found
+	Kind    EvidenceKind `json:"kind"`
+	Found   []string     `json:"found"`             // sentences
+	Missing string       `json:"missing,omitempty"` // what it would take, where nothing was found
+}
+
+// EvidenceKind is a kind of evidence, in the contract's order.
+type EvidenceKind string
+
+// The kinds.
+const (
+	EvidenceUtilization EvidenceKind = "limiter utilization"
+	EvidenceFrequency   EvidenceKind = "429 frequency"
+	EvidenceSaturation  EvidenceKind = "engine saturation"
+	EvidenceLatency     EvidenceKind = "latency"
+	EvidenceExhaustion  EvidenceKind = "capacity exhaustion"
+	EvidenceSupport     EvidenceKind = "support evidence"
+)
+
+// EvidenceKinds lists all of them.
+func EvidenceKinds() []EvidenceKind {
+	return []EvidenceKind{EvidenceUtilization, EvidenceFrequency, EvidenceSaturation, EvidenceLatency, EvidenceExhaustion, EvidenceSupport}
 }
 
 // Basis says where a score is from.
@@ -166,6 +242,11 @@ type ReportScore struct {
 	ConcurrencyJudged   *Judged          `json:"rejected_concurrency_judged,omitempty"`
 	WithoutToken        *int64           `json:"without_token,omitempty"` // got past the rate limit though there was surely no token
 	Latency             *ReportLatency   `json:"latency,omitempty"`
+
+	Override            bool   `json:"override,omitempty"`             // of users with an allowance of their own, who are in no other row
+	ConfigUnavailable   *int64 `json:"config_unavailable,omitempty"`   // 503 since the policy did not resolve; in none of the figures above
+	CapacityUnavailable *int64 `json:"capacity_unavailable,omitempty"` // 503 since the engine had no room; likewise
+	OutOfOperations     *int64 `json:"out_of_operations,omitempty"`    // 402; likewise
 }
 
 // Wrong is how many decisions surely were none of the plan's limiter: 429s that
@@ -235,6 +316,14 @@ const (
 	InputRun       InputKind = "run"
 	InputAccessLog InputKind = "access-log"
 	InputAPILog    InputKind = "api-log"
+	InputCapacity  InputKind = "capacity"
+	InputPlanMap   InputKind = "plan-map"
+	InputMetrics   InputKind = "prometheus"
+	InputUsage     InputKind = "operations"
+	InputPrices    InputKind = "prices"
+	InputTickets   InputKind = "tickets"
+	InputGates     InputKind = "gates"
+	InputReport    InputKind = "report"
 )
 
 // ReportInput is one input as it was read.

@@ -104,6 +104,7 @@ type ReportMoved struct {
 	Share95  [2]float64 `json:"share_95"`
 	Draws    int        `json:"draws"`
 	Clusters string     `json:"clusters"` // what was drawn: users, or days
+	Days     int        `json:"days"`     // on which somebody is spared a rejection
 }
 
 // ReportPeaks is the most admissions of all plans together in a stretch of time,

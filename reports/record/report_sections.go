@@ -17,6 +17,7 @@ type ReportDimension struct {
 	Today     *int64       `json:"today,omitempty"`    // absent: unknown
 	Uncapped  *int64       `json:"uncapped,omitempty"` // what the users' goal alone would take
 	Target    *int64       `json:"target,omitempty"`   // what is left of it after every cap
+	Range     *[2]int64    `json:"range,omitempty"`    // where the uncapped target may be, wider for a shorter history
 	HeldBy    string       `json:"held_by,omitempty"`  // the gate, cap or missing evidence that held it there
 	Why       string       `json:"why"`                // a sentence
 }
@@ -36,10 +37,25 @@ type ReportCapacity struct {
 	Today            *ReportPeaks `json:"today,omitempty"`            // replayed peak at today's allowances
 	Candidate        *ReportPeaks `json:"candidate,omitempty"`        // and at the targets
 	Share            *float64     `json:"share,omitempty"`            // the candidate's peak (10 s) over Holds
+	P99US            *int64       `json:"p99_us,omitempty"`           // the engine's at that peak, by the next larger step of the search
 	MostShare        float64      `json:"most_share"`                 // that the gate allows
 
-	Latency []ReportPlanLatency `json:"latency"`
-	Missing []string            `json:"missing"`
+	Observed []ReportObserved    `json:"observed"` // by the meters of the running engine
+	Runs     []string            `json:"runs"`     // sentences: what each load run saw of saturation
+	Latency  []ReportPlanLatency `json:"latency"`
+	Missing  []string            `json:"missing"`
+}
+
+// ReportObserved is one figure of a running deployment over the time that was
+// asked for.
+type ReportObserved struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	P50    float64 `json:"p50"`
+	P95    float64 `json:"p95"`
+	Max    float64 `json:"max"`
+	Points int     `json:"points"`
+	Source string  `json:"source"`
 }
 
 // ReportCapacityStep is one step of the search.

@@ -107,7 +107,7 @@ func (m *markdown) plan(p record.ReportPlan, rules record.ReportRules) {
 		if e.Missing != "" {
 			text = "missing: " + escaped(e.Missing)
 		}
-		m.line("- **%s**: %s", escaped(e.Kind), text)
+		m.line("- **%s**: %s", escaped(string(e.Kind)), text)
 	}
 	var rows [][]string
 	for _, g := range p.Gates {
