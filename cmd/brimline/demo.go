@@ -145,7 +145,7 @@ func (t tour) replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result, err := replay.Run(log, replay.Question{})
+	result, err := replay.Run(ctx, log, replay.Question{})
 	if err != nil {
 		return err
 	}

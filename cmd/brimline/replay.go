@@ -83,7 +83,7 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 	if err != nil {
 		return err
 	}
-	result, err := replay.Run(log, replay.Question{Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list})
+	result, err := replay.Run(c.Context(), log, replay.Question{Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list})
 	if errors.Is(err, replay.ErrNoAllowance) {
 		return fmt.Errorf("%w: give --rate and --burst", err)
 	}

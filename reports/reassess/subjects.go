@@ -2,6 +2,7 @@ package reassess
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -152,7 +153,7 @@ func answers(list []record.Count, status string) int64 {
 // describe says what was read of a log, and of our own log whether every
 // recorded decision holds.
 func describe(l *accesslog.Log) (record.Replay, error) {
-	r, err := replay.Run(l, replay.Question{Pairs: [][2]int64{{1, 1}}})
+	r, err := replay.Run(context.Background(), l, replay.Question{Pairs: [][2]int64{{1, 1}}})
 	if refused := (*replay.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		return r, err
 	}

@@ -2,6 +2,7 @@ package reassess
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -76,7 +77,7 @@ func (s *subject) whatIf() (record.ReportWhatIf, error) {
 			q.Pairs = append(q.Pairs, [2]int64{rate, burstOf(rate, d)})
 		}
 	}
-	r, err := replay.Run(s.log, q)
+	r, err := replay.Run(context.Background(), s.log, q)
 	if refused := (*replay.RefusedError)(nil); errors.As(err, &refused) {
 		w.Refused = refused.Why
 	} else if err != nil {

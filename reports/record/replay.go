@@ -22,15 +22,31 @@ type Replay struct {
 	Warnings []string `json:"warnings"`
 	Refused  string   `json:"refused,omitempty"` // why nothing was replayed
 
-	Entries        int64   `json:"entries"`
-	Attempts       int64   `json:"attempts"`        // entries that would have asked the limiter
-	NotAttempts    []Count `json:"not_attempts"`    // the other entries, by reason
-	AlreadyRefused int64   `json:"already_refused"` // attempts that the log shows as refused by a limiter
-	Users          int     `json:"users"`           // pools with at least one attempt
-	*Cell                  // the one allowance that was asked for
-	Cells          []Cell  `json:"cells,omitempty"`        // several: every rate with every burst, in the order asked for
-	BurstNeeded    []Needs `json:"burst_needed,omitempty"` // one per rate
-	Agreement      *Agreed `json:"agreement,omitempty"`    // our own API log only
+	Entries        int64          `json:"entries"`
+	Attempts       int64          `json:"attempts"`        // entries that would have asked the limiter
+	NotAttempts    []Count        `json:"not_attempts"`    // the other entries, by reason
+	AlreadyRefused int64          `json:"already_refused"` // attempts that the log shows as refused by a limiter
+	Users          int            `json:"users"`           // pools with at least one attempt
+	*Cell                         // the one allowance that was asked for
+	Cells          []Cell         `json:"cells,omitempty"`        // several: every rate with every burst, in the order asked for
+	BurstNeeded    []Needs        `json:"burst_needed,omitempty"` // one per rate
+	Agreement      *Agreed        `json:"agreement,omitempty"`    // our own API log only
+	ClosedLoop     []ReportClosed `json:"closed_loop,omitempty"`  // the same allowances, with clients that obey Retry-After
+	Plans          []ReplayPlan   `json:"plans,omitempty"`        // where it is known who is on which: instead of Cells
+	LeftOut        int64          `json:"left_out,omitempty"`     // attempts of clients whose plan is not known
+}
+
+// ReplayPlan is what recorded traffic of one plan's users would have met.
+type ReplayPlan struct {
+	Plan           string           `json:"plan"`
+	Allowance      *ReportAllowance `json:"allowance,omitempty"` // today's; absent: unknown
+	Users          int              `json:"users"`               // with at least one attempt
+	Attempts       int64            `json:"attempts"`
+	AlreadyRefused int64            `json:"already_refused"`
+	LeftOut        int              `json:"left_out"` // users with an allowance of their own for a part of the log or all of it
+	Cells          []Cell           `json:"cells"`
+	BurstNeeded    []Needs          `json:"burst_needed"` // one per rate
+	ClosedLoop     []ReportClosed   `json:"closed_loop,omitempty"`
 }
 
 // Pool says whose attempts share one bucket.

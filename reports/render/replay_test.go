@@ -22,7 +22,7 @@ func demo(t *testing.T, q replay.Question) record.Replay {
 	require.NoError(t, accesslog.Generate(&text, 1))
 	log, err := accesslog.Read(t.Context(), []accesslog.Source{accesslog.Stream("demo.log", &text)}, accesslog.Options{})
 	require.NoError(t, err)
-	r, err := replay.Run(log, q)
+	r, err := replay.Run(t.Context(), log, q)
 	require.NoError(t, err)
 	return r
 }

@@ -24,10 +24,11 @@ type memory struct {
 // Entries can be missing. A difference that the missing ones may explain, since
 // some lie between it and the user's previous decision, proves nothing and is
 // counted apart.
-func again(log *accesslog.Log, pools *pools) (record.Agreed, record.Cell) {
+func again(log *accesslog.Log) (record.Agreed, record.Cell) {
 	var agreed record.Agreed
 	users := make([]memory, log.Pools)
 	outcomes := make([]outcome, log.Pools)
+	seen := PlanTraffic{attempts: make([]uint32, log.Pools)}
 	var missing, last uint64
 	for i, d := range log.Decided {
 		if i == 0 || d.Run != log.Decided[i-1].Run {
@@ -68,9 +69,10 @@ func again(log *accesslog.Log, pools *pools) (record.Agreed, record.Cell) {
 	}
 	var t tally
 	for id, o := range outcomes {
-		t.add(uint32(id), o)
+		t.add(id, o)
+		seen.attempts[id] = uint32(o.attempts)
 	}
-	return agreed, record.Cell{Rejections: t.summary(pools)}
+	return agreed, record.Cell{Rejections: t.summary(seen.rank)}
 }
 
 // decide takes one recorded decision again.

@@ -129,7 +129,7 @@ func TestRecordedDecisionsComeOutAsRecorded(t *testing.T) {
 				concurrency++
 			}
 		}
-		r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{})
+		r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{})
 		require.NoError(t, err)
 		require.Equal(t, record.PoolUser, r.Pool)
 		n := int64(len(s.log))
@@ -159,7 +159,7 @@ func TestWhatIfAtTheRecordedAllowance(t *testing.T) {
 				rejected++
 			}
 		}
-		r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), ask(a.RequestsPerMinute(), a.Burst()))
+		r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, s.log)), ask(a.RequestsPerMinute(), a.Burst()))
 		require.NoError(t, err)
 		require.Equal(t, rejected, r.RejectedRate)
 	})
@@ -183,7 +183,7 @@ func TestWrongDecisionIsFoundAndNamed(t *testing.T) {
 				d.Level -= 2
 			}
 		}
-		r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{})
+		r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{})
 		require.NoError(t, err)
 		require.NotNil(t, r.Agreement.First)
 		require.Equal(t, e.RequestID, r.Agreement.First.RequestID)
@@ -202,12 +202,12 @@ func TestMissingEntriesProveNothing(t *testing.T) {
 	}
 	s.endAll()
 	log := slices.DeleteFunc(s.log, func(e contract.LogEntry) bool { return e.RequestID == "a3" })
-	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, log)), replay.Question{})
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, log)), replay.Question{})
 	require.NoError(t, err)
 	require.Equal(t, record.Agreed{Compared: 11, Agreed: 10, Untold: 1, Missing: 1, Runs: 1}, *r.Agreement)
 
 	log[len(log)-1].Decision.Level++ // long after the gap
-	r, err = replay.Run(read(t, accesslog.Options{}, lines(t, log)), replay.Question{})
+	r, err = replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, log)), replay.Question{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, r.Agreement.Disagreed)
 	require.Equal(t, "b5", r.Agreement.First.RequestID)
@@ -223,12 +223,12 @@ func TestRestartRefillsEveryBucket(t *testing.T) {
 	first.endAll()
 	second.endAll()
 	log := read(t, accesslog.Options{}, lines(t, append(first.log, second.log...)))
-	r, err := replay.Run(log, replay.Question{})
+	r, err := replay.Run(t.Context(), log, replay.Question{})
 	require.NoError(t, err)
 	require.Equal(t, record.Agreed{Compared: 8, Agreed: 8, Runs: 2}, *r.Agreement)
 	require.EqualValues(t, 2, r.Rejected)
 
-	what, err := replay.Run(log, ask(10, 3))
+	what, err := replay.Run(t.Context(), log, ask(10, 3))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, what.Rejected, "what would have been is not about restarts")
 	require.Contains(t, what.Assumed, "2 server processes one after another; no restart refills a bucket")
@@ -245,7 +245,7 @@ func TestMissingEntriesOfAnEarlierRun(t *testing.T) {
 	first.endAll()
 	second.endAll()
 	second.log[0].Decision.Level++
-	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, append(first.log[1:], second.log...))), replay.Question{})
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, append(first.log[1:], second.log...))), replay.Question{})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, r.Agreement.Missing)
 	require.EqualValues(t, 1, r.Agreement.Untold)
@@ -263,7 +263,7 @@ func TestImpossibleRecords(t *testing.T) {
 	s.log[0].Decision.Level = 1<<63 - 1
 	s.log[1].Decision.Burst = 1 << 40
 	s.log[1].Decision.Concurrency = 0
-	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{})
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, r.Agreement.Compared)
 	require.EqualValues(t, 2, r.Agreement.Disagreed)
@@ -283,7 +283,7 @@ func TestConcurrencyFromDurations(t *testing.T) {
 	s.endAll()
 	q := ask(300, 100)
 	q.Concurrency = []int64{1, 3, 5}
-	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), q)
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, s.log)), q)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, r.Agreement.Agreed)
 	require.EqualValues(t, 2, r.AlreadyRefused)
@@ -305,7 +305,7 @@ func TestWithoutConcurrencyNothingIsInFlight(t *testing.T) {
 	}
 	s.clock.Advance(2 * time.Second)
 	s.endAll()
-	r, err := replay.Run(read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines(t, s.log)), replay.Question{
 		Rates: []int64{300}, Bursts: []int64{100}, Pairs: [][2]int64{{60, 4}},
 	})
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func BenchmarkRun(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				_, err := replay.Run(log, q)
+				_, err := replay.Run(b.Context(), log, q)
 				require.NoError(b, err)
 			}
 			decisions := float64(len(log.Attempts)) * float64(len(q.Rates)*len(q.Bursts)) * float64(b.N)

@@ -9,16 +9,15 @@ import (
 )
 
 // describe says what was read, what is taken for granted and what is missing.
-func describe(log *accesslog.Log, q Question) record.Replay {
+func describe(log *accesslog.Log, seen Survey, q Question) record.Replay {
 	r := record.Replay{
 		Schema: record.ReplaySchema, Log: log.Quality, Scope: log.Scope,
-		Entries: log.Quality.Entries, Attempts: int64(len(log.Attempts)), NotAttempts: log.NotAttempts,
+		Entries: log.Quality.Entries, Attempts: int64(len(log.Attempts)), NotAttempts: log.NotAttempts, LeftOut: seen.LeftOut,
 		Assumed: []string{}, Missing: []string{}, Warnings: []string{},
 	}
-	for _, a := range log.Attempts {
-		if a.Refused {
-			r.AlreadyRefused++
-		}
+	for _, p := range seen.Plans {
+		r.AlreadyRefused += p.Refused
+		r.Users += p.Users
 	}
 	if log.Quality.Format == record.FormatAPI {
 		r.Pool = record.PoolUser
@@ -57,7 +56,7 @@ func describeAccess(r *record.Replay) {
 }
 
 func describeOurs(r *record.Replay, log *accesslog.Log, q Question) {
-	if len(q.Rates)+len(q.Pairs) == 0 {
+	if len(q.Rates) == 0 {
 		r.Assumed = append(r.Assumed, "each decision is taken again with the allowance and the requests in flight recorded for it")
 		return
 	}

@@ -18,7 +18,7 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	result, err := replay.Run(log, replay.Question{Rates: []int64{10}, Bursts: []int64{2, 5}})
+	result, err := replay.Run(context.Background(), log, replay.Question{Rates: []int64{10}, Bursts: []int64{2, 5}})
 	if err != nil {
 		fmt.Println(err)
 		return

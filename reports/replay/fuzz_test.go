@@ -23,7 +23,7 @@ func FuzzRun(f *testing.F) {
 			return
 		}
 		for _, q := range []replay.Question{{}, ask(1, 1), {Rates: []int64{1_000_000}, Bursts: []int64{1_000_000}, Concurrency: []int64{1}}} {
-			r, err := replay.Run(log, q)
+			r, err := replay.Run(t.Context(), log, q)
 			if err != nil {
 				continue
 			}

@@ -65,7 +65,7 @@ func TestERDDAPLoader(t *testing.T) {
 
 func single(t *testing.T, log *accesslog.Log, rate, burst int64) record.Replay {
 	t.Helper()
-	r, err := replay.Run(log, replay.Question{Rates: []int64{rate}, Bursts: []int64{burst}})
+	r, err := replay.Run(t.Context(), log, replay.Question{Rates: []int64{rate}, Bursts: []int64{burst}})
 	require.NoError(t, err)
 	return r
 }
@@ -124,7 +124,7 @@ func TestERDDAPTable(t *testing.T) {
 func TestERDDAPGrid(t *testing.T) {
 	log := erddap(t)
 	q := replay.Question{Rates: []int64{10, 20, 30, 60, 120, 300}, Bursts: []int64{10, 20, 40, 100}}
-	r, err := replay.Run(log, q)
+	r, err := replay.Run(t.Context(), log, q)
 	require.NoError(t, err)
 	require.Nil(t, r.Cell)
 
@@ -149,7 +149,7 @@ func TestERDDAPGrid(t *testing.T) {
 // The quantiles are by nearest rank: interpolated ones would differ at p99.
 func TestERDDAPBurstNeeded(t *testing.T) {
 	log := erddap(t)
-	r, err := replay.Run(log, replay.Question{Rates: []int64{5, 10, 20, 60, 300}, Bursts: []int64{10}})
+	r, err := replay.Run(t.Context(), log, replay.Question{Rates: []int64{5, 10, 20, 60, 300}, Bursts: []int64{10}})
 	require.NoError(t, err)
 	for i, want := range []record.Needs{
 		{Rate: 5, P50: 1, P90: 1, P95: 2, P99: 24.83, Max: 400.58},

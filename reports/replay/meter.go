@@ -7,39 +7,41 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// burstNeeded is the peak, in units, of a leaky meter: every attempt adds a
-// token, time drains it at the rate. It is the bucket seen from below: until the
-// first rejection the meter's level and what the bucket holds add up to the
-// burst, so no attempt is rejected for its rate if and only if the burst is at
-// least the peak.
-func burstNeeded(times []int64, rate int64) (peak int64) {
-	var level, at int64
-	for i, t := range times {
-		if i == 0 {
-			at = t
-		}
-		if t > at {
-			elapsed := uint64(t) - uint64(at)
-			if elapsed > uint64(level/rate) {
-				level = 0
-			} else {
-				level -= int64(elapsed) * rate
-			}
-			at = t
-		}
-		level += bucket.Token
-		peak = max(peak, level)
+// meter is a leaky meter, in units: every attempt adds a token, time drains it at
+// the rate, level = max(0, level - rate*elapsed) + token. It is the bucket seen
+// from below: until the first rejection the meter's level and what the bucket
+// holds add up to the burst, so no attempt is rejected for its rate if and only
+// if the burst is at least the meter's peak.
+type meter struct{ level, peak int64 }
+
+// drained is as many microseconds of draining as surely overflow nothing at any
+// rate in range.
+const drained = 1 << 40
+
+// add is an attempt, the given microseconds after the one before.
+func (m *meter) add(rate, elapsed int64) {
+	switch {
+	case elapsed <= 0:
+	case elapsed < drained:
+		m.level = max(0, m.level-elapsed*rate)
+	case elapsed > m.level/rate:
+		m.level = 0
+	default:
+		m.level -= elapsed * rate
 	}
-	return peak
+	m.level += bucket.Token
+	m.peak = max(m.peak, m.level)
 }
 
-// needs summarises the peaks of all users at one rate by nearest rank: the
-// p-quantile of n values is the ceil(p*n)-th smallest. It sorts them.
+// needs summarises the peaks of all users at one rate, which it sorts.
 func needs(rate int64, peaks []int64) record.Needs {
 	slices.Sort(peaks)
-	at := func(percent int) float64 {
-		rank := (len(peaks)*percent + 99) / 100
-		return float64(peaks[rank-1]) / float64(bucket.Token)
-	}
+	at := func(percent int) float64 { return float64(nearest(peaks, percent*10)) / float64(bucket.Token) }
 	return record.Needs{Rate: rate, P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: at(100)}
+}
+
+// nearest is a quantile of sorted values by nearest rank: the p-quantile of n
+// values is the ceil(p*n)-th smallest.
+func nearest[T int64 | float64](sorted []T, permille int) T {
+	return sorted[(len(sorted)*permille+999)/1000-1]
 }

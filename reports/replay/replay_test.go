@@ -38,7 +38,7 @@ func TestEveryBucketIsItsClientsAlone(t *testing.T) {
 			lines = append(lines, line("192.0.2.3", 0, 404))
 		}
 	}
-	r, err := replay.Run(read(t, accesslog.Options{}, lines), ask(60, 3))
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines), ask(60, 3))
 	require.NoError(t, err)
 	require.Equal(t, record.PoolClient, r.Pool)
 	require.Equal(t, 3, r.Users)
@@ -58,7 +58,7 @@ func TestAlreadyRefusedAttemptsGiveTwoBounds(t *testing.T) {
 	for range 5 {
 		lines = append(lines, line("192.0.2.1", 0, 200), line("192.0.2.1", 0, 429))
 	}
-	r, err := replay.Run(read(t, accesslog.Options{}, lines), ask(1, 4))
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines), ask(1, 4))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, r.AlreadyRefused)
 	require.EqualValues(t, 6, r.Rejected)
@@ -78,7 +78,7 @@ func TestFewerThanOneInAThousandIsOK(t *testing.T) {
 		return lines
 	}
 	for _, c := range []struct{ attempts, ok int }{{999, 0}, {1000, 0}, {1001, 1}} {
-		r, err := replay.Run(read(t, accesslog.Options{}, steady(c.attempts-1, 1)), ask(60, 1))
+		r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, steady(c.attempts-1, 1)), ask(60, 1))
 		require.NoError(t, err)
 		require.EqualValues(t, 1, r.Rejected)
 		require.Equal(t, c.ok, r.UsersOK, "%d attempts", c.attempts)
@@ -95,11 +95,11 @@ func TestGridIsManySingleReplays(t *testing.T) {
 		}
 		log := read(t, accesslog.Options{}, lines)
 		q := replay.Question{Rates: []int64{10, 30, 600}, Bursts: []int64{1, 5}}
-		grid, err := replay.Run(log, q)
+		grid, err := replay.Run(t.Context(), log, q)
 		require.NoError(t, err)
 		require.Nil(t, grid.Cell)
 		for i, c := range grid.Cells {
-			one, err := replay.Run(log, ask(c.Rate, c.Burst))
+			one, err := replay.Run(t.Context(), log, ask(c.Rate, c.Burst))
 			require.NoError(t, err)
 			require.Equal(t, *one.Cell, c)
 			require.Equal(t, one.BurstNeeded[0], grid.BurstNeeded[i/2])
@@ -118,7 +118,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 	var refused *replay.RefusedError
 	q := ask(10, 10)
 	q.Concurrency = []int64{2}
-	r, err := replay.Run(log, q)
+	r, err := replay.Run(t.Context(), log, q)
 	require.ErrorAs(t, err, &refused)
 	require.EqualError(t, err, "the log has no durations, so nothing can be said on concurrency")
 	require.Equal(t, err.Error(), r.Refused)
@@ -126,7 +126,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 	require.Equal(t, 1, r.Users)
 	require.Nil(t, r.Cell)
 
-	r, err = replay.Run(read(t, accesslog.Options{}, rewritten), ask(10, 10))
+	r, err = replay.Run(t.Context(), read(t, accesslog.Options{}, rewritten), ask(10, 10))
 	require.ErrorAs(t, err, &refused)
 	require.ErrorContains(t, err, "100.0 % of the entries carry one and the same minute of the hour over 23 h")
 	require.Nil(t, r.Cell)
@@ -146,7 +146,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		{"nothing in scope", read(t, accesslog.Options{Scope: "/x"}, lines), ask(1, 1), "none of the 150 entries is an attempt below /x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := replay.Run(c.log, c.q)
+			_, err := replay.Run(t.Context(), c.log, c.q)
 			require.EqualError(t, err, c.want)
 			require.NotErrorAs(t, err, &refused)
 		})
@@ -163,7 +163,7 @@ func TestShortLogIsNotTakenForARewrittenOne(t *testing.T) {
 		handful = append(handful, line("192.0.2.1", hour*3600+300, 200))
 	}
 	for _, lines := range [][]string{minute, handful} {
-		_, err := replay.Run(read(t, accesslog.Options{}, lines), ask(10, 10))
+		_, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines), ask(10, 10))
 		require.NoError(t, err)
 	}
 }
@@ -173,12 +173,12 @@ func TestWarnings(t *testing.T) {
 	for i := range 500 {
 		lines = append(lines, line(fmt.Sprintf("192.0.2.%d", i%4), i, 200))
 	}
-	r, err := replay.Run(read(t, accesslog.Options{}, lines), ask(10, 10))
+	r, err := replay.Run(t.Context(), read(t, accesslog.Options{}, lines), ask(10, 10))
 	require.NoError(t, err)
 	require.Equal(t, []string{"5 clients made 501 entries: these may be proxies, each of which merges many users into one pool"}, r.Warnings)
 
 	named := []string{strings.Replace(line("192.0.2.1", 0, 200), "- -", "- alice", 1), line("192.0.2.7, 192.0.2.1", 1, 200)}
-	r, err = replay.Run(read(t, accesslog.Options{}, named), ask(10, 10))
+	r, err = replay.Run(t.Context(), read(t, accesslog.Options{}, named), ask(10, 10))
 	require.NoError(t, err)
 	require.Equal(t, []string{"1 entries name a user; the pool is the client address all the same"}, r.Warnings)
 	require.Contains(t, strings.Join(r.Assumed, "\n"), "the last address that is no trusted proxy")

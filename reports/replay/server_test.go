@@ -101,7 +101,7 @@ func TestServersOwnLogAgrees(t *testing.T) {
 	log, err := accesslog.Read(t.Context(), []accesslog.Source{accesslog.File(path)}, accesslog.Options{Scope: "/v1/invoice"})
 	require.NoError(t, err)
 	require.Empty(t, log.Quality.Dropped)
-	r, err := replay.Run(log, replay.Question{})
+	r, err := replay.Run(t.Context(), log, replay.Question{})
 	require.NoError(t, err)
 	require.Equal(t, sent, r.Entries)
 	require.Equal(t, known, r.Attempts)

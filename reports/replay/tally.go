@@ -14,10 +14,11 @@ type tally struct {
 	attempts, rate, concurrency int64
 	users, affected, ok         int
 	top                         int64
-	topPool                     uint32
+	topUser                     int
 }
 
-func (t *tally) add(pool uint32, o outcome) {
+// add takes users in their order: of two alike the first is the top one.
+func (t *tally) add(user int, o outcome) {
 	if o.attempts == 0 {
 		return
 	}
@@ -32,12 +33,13 @@ func (t *tally) add(pool uint32, o outcome) {
 	if rejected*1000 < o.attempts {
 		t.ok++
 	}
-	if rejected > t.top {
-		t.top, t.topPool = rejected, pool
+	if rejected > t.top || rejected == t.top && rejected > 0 && user < t.topUser {
+		t.top, t.topUser = rejected, user
 	}
 }
 
-func (t *tally) summary(p *pools) record.Rejections {
+// summary names the top user by the rank that rank tells.
+func (t *tally) summary(rank func(user int) int) record.Rejections {
 	r := record.Rejections{
 		RejectedRate: t.rate, RejectedConcurrency: t.concurrency, Rejected: t.rate + t.concurrency,
 		UsersAffected: t.affected, UsersOK: t.ok, TopRejected: t.top,
@@ -52,7 +54,7 @@ func (t *tally) summary(p *pools) record.Rejections {
 	r.UsersOK95 = Wilson(t.ok, t.users)
 	if t.top > 0 {
 		r.TopShare = float64(t.top) / float64(r.Rejected)
-		r.TopRank = p.rank(t.topPool)
+		r.TopRank = rank(t.topUser)
 	}
 	return r
 }
