@@ -68,8 +68,31 @@ func (p *loadProgress) show(elapsed time.Duration, plans []record.RunPlan) {
 	const length = 20
 	bar := strings.Repeat("━", int(length*elapsed/p.duration)) + "╸"
 	columns, _ := p.screen.size()
-	block := fmt.Sprintf("%s  %-*s  %s\n\n%s", clock, length+1, bar, render.LoadSums(plans), render.LoadTableWithin(plans, columns-1))
-	p.screen.draw(strings.Split(strings.TrimRight(block, "\n"), "\n"))
+	lines := wrapped(fmt.Sprintf("%s  %-*s  %s", clock, length+1, bar, render.LoadSums(plans)), columns-1)
+	lines = append(lines, "")
+	lines = append(lines, strings.Split(strings.TrimRight(render.LoadTableWithin(plans, columns-1), "\n"), "\n")...)
+	p.screen.draw(lines)
+}
+
+// wrapped breaks text at spaces into lines of at most so many columns, as far as
+// its words allow.
+func wrapped(text string, columns int) (lines []string) {
+	runes := []rune(text)
+	for len(runes) > columns {
+		at := columns
+		for at > 0 && runes[at] != ' ' {
+			at--
+		}
+		if at == 0 {
+			break
+		}
+		lines = append(lines, strings.TrimRight(string(runes[:at]), " "))
+		for at < len(runes) && runes[at] == ' ' {
+			at++
+		}
+		runes = runes[at:]
+	}
+	return append(lines, string(runes))
 }
 
 func clockText(d time.Duration) string {

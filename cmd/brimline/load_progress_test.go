@@ -98,6 +98,7 @@ func TestProgressOnATerminal(t *testing.T) {
 					text := strings.Join(p.lines, "\n")
 					require.Equal(t, 1, strings.Count(text, "2:00 / 2:00"), "one block: %q", p.lines)
 					require.Contains(t, text, "enterprise")
+					require.Contains(t, strings.Join(strings.Fields(text), " "), "23 sent of 24 due, 1 dropped", "no word is cut")
 				}
 			}
 			s.clear()
