@@ -13,6 +13,7 @@ import (
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/replay"
+	"github.com/invoicespec/brimline/reports/roster"
 )
 
 // erddap reads the access log of a production data API, which is not part of
@@ -163,4 +164,34 @@ func TestERDDAPBurstNeeded(t *testing.T) {
 			Rate: got.Rate, P50: round2(got.P50), P90: round2(got.P90), P95: round2(got.P95), P99: round2(got.P99), Max: round2(got.Max),
 		})
 	}
+}
+
+// How much of 10 a minute, burst 10, the log's clients take, and what the
+// rejections under it are made of.
+func TestERDDAPToday(t *testing.T) {
+	log := erddap(t)
+	ten := record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}
+	traffic := replay.Traffic{Attempts: replay.AttemptsOf(log), Roster: roster.Single("free", &ten, log.Pools)}
+	today, err := traffic.Today(t.Context())
+	require.NoError(t, err)
+
+	u := today.Plans[0].Utilization
+	require.Equal(t, 917, u.Users)
+	require.Equal(t, 37.22, round2(u.Burst.Max), "372.17 of a burst of 10")
+	require.Equal(t, 2.25, round2(u.Burst.P99))
+	require.Equal(t, []float64{2.8, 17.5}, []float64{u.Rate.P99, u.Rate.Max}, "28 and 175 attempts in 60 s")
+	require.Nil(t, u.Concurrency)
+	require.Equal(t, []string{"concurrency: the log has no durations that could carry it"}, u.Missing)
+
+	a := today.Plans[0].Anatomy
+	require.EqualValues(t, 3_292, a.Rejected)
+	require.Equal(t, 17, a.Affected)
+	require.Equal(t, 62.0, round2(100*a.Top1))
+	require.Equal(t, record.ReportCauses{Burst: 3_292}, a.Causes, "an hour of burst makes all of them vanish")
+	var sum int64
+	for _, n := range a.Minutes {
+		sum += n
+	}
+	require.Equal(t, a.Rejected, sum)
+	require.Equal(t, record.ReportBinding{Users: 917, Burst: 17, None: 900, Missing: []string{}}, today.Plans[0].Binding)
 }

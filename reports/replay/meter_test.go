@@ -16,8 +16,8 @@ import (
 	"github.com/invoicespec/brimline/reports/timeline"
 )
 
-// times draws instants with pauses of every size.
-func times(t *rapid.T) []int64 {
+// instants draws instants with pauses of every size.
+func instants(t *rapid.T) []int64 {
 	pauses := rapid.SliceOfN(rapid.OneOf(
 		rapid.Just(int64(0)),
 		rapid.Int64Range(0, 2_000_000),
@@ -68,7 +68,7 @@ func decided(list, holds []int64, a policy.Allowance) outcome {
 func TestBurstNeededIsWhatAvoidsRejections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.OneOf(rapid.Int64Range(1, 400), rapid.Int64Range(1, 1_000_000)).Draw(t, "rate")
-		list := times(t)
+		list := instants(t)
 		peak := burstNeeded(list, rate)
 		edge := (peak + bucket.Token - 1) / bucket.Token // the smallest whole burst that is enough
 		for _, burst := range []int64{edge - 1, edge, edge + 1, rapid.Int64Range(1, 100).Draw(t, "burst")} {
@@ -137,7 +137,7 @@ func TestWilson(t *testing.T) {
 // In flight is counted by a heap; here it is counted by looking at every one.
 func TestConcurrencyAgainstCounting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := times(t)
+		list := instants(t)
 		slices.Sort(list)
 		holds := rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3_000_000)), len(list), len(list)).Draw(t, "holds")
 		limit := rapid.Int64Range(1, 4).Draw(t, "limit")

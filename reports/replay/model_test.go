@@ -53,9 +53,8 @@ func (b *modelBucket) decide(a record.ReportAllowance, at, hold int64) (word str
 // modelVisit is an attempt of a user on a plan.
 type modelVisit struct {
 	at, hold int64
-	refused  bool
-	fate     timeline.Fate
 	enters   *modelBucket // what the user brings: the first attempt of a phase, or after a restart
+	moved    bool         // the first of a phase
 	today    string
 	override bool
 	plan     int
@@ -70,7 +69,7 @@ func (m model) visits(user int) (list []modelVisit) {
 			if int(m.Roster.UserOf[a.Pool]) != user || m.kept && a.Refused() {
 				continue
 			}
-			v := modelVisit{at: a.At, hold: a.Hold, refused: a.Refused(), fate: a.Fate}
+			v := modelVisit{at: a.At, hold: a.Hold}
 			restarted := slices.ContainsFunc(m.Roster.Restarts, func(r int64) bool { return last < r && r <= a.At })
 			now := 0
 			for i, p := range m.Roster.Phases[user] {
@@ -81,7 +80,7 @@ func (m model) visits(user int) (list []modelVisit) {
 			if restarted {
 				spine = modelBucket{}
 			}
-			if restarted || now != phase {
+			if v.moved = now != phase; v.moved || restarted {
 				brought := spine.copy()
 				v.enters = &brought
 			}
@@ -238,7 +237,7 @@ func (m model) loop(visits []modelVisit, a record.ReportAllowance) (sum record.R
 	var b modelBucket
 	free, restarted := int64(math.MinInt64), int64(math.MinInt64) // when the client is done with what came before
 	for _, v := range visits {
-		if v.enters != nil && free <= v.at {
+		if v.moved && free <= v.at {
 			b, restarted = v.enters.copy(), v.at
 		}
 		for t := max(v.at, free); ; {

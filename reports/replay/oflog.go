@@ -5,8 +5,8 @@ import (
 	"github.com/invoicespec/brimline/reports/timeline"
 )
 
-// attemptsOf is the log's attempts as a timeline.
-func attemptsOf(log *accesslog.Log) *timeline.Timeline {
+// AttemptsOf is the log's attempts as a timeline.
+func AttemptsOf(log *accesslog.Log) *timeline.Timeline {
 	list := make([]timeline.Attempt, len(log.Attempts))
 	for i, a := range log.Attempts {
 		list[i] = timeline.Attempt{At: a.At, Hold: timeline.NoHold, Pool: a.Pool}
