@@ -1,84 +1,107 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/invoicespec/brimline/internal/build"
-	"github.com/invoicespec/brimline/reference/policy"
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/reassess"
 	"github.com/invoicespec/brimline/reports/record"
-	"github.com/invoicespec/brimline/reports/render"
 )
 
 // reportFlags are the flags of report.
 type reportFlags struct {
-	out       string
-	plan      string
-	allowance allowance
-	scope     scope
-	proxies   prefixes
-	json      bool
+	out        string
+	plan       string
+	allowance  allowance
+	scope      scope
+	proxies    prefixes
+	gates      string
+	against    []string
+	date       string
+	seed       uint64
+	json       bool
+	gate       bool
+	printGates bool
 }
 
+// reportSeed is the seed unless somebody asks for another.
+const reportSeed = 1
+
 func reportVerb(w world) *cobra.Command {
-	var f reportFlags
+	f := reportFlags{seed: reportSeed}
 	c := &cobra.Command{
 		Use:   "report INPUT...",
-		Short: "Say of each plan whether its allowance should be kept or raised",
-		Long: `Report weighs what load runs and logs tell of each plan's allowance, and writes
-report.html, report.json and report.md. An input is a folder that "brimline load"
-left, an access log in Common or Combined Log Format, or brimline's own API log,
-plain or gzip; which one is told by its content.
+		Short: "Say of each plan whether its allowance should be kept, raised or lowered",
+		Long: `Report weighs what logs, load runs, capacity searches and earlier reports tell of
+each plan's allowance, and writes report.html, report.json, report.md and a CSV
+for each chart. An input is a folder that "brimline load" left, a capacity search's
+folder, an access log, or brimline's own API log; which one is told by its content,
+and - is a log on standard input.
 
 An access log names neither plans nor allowances: --allowance says what its
 clients are allowed today, and --plan, if need be, which plan they are on.
 
-A plan is told only on at least 381 users, since fewer cannot show that 99 % of
-them are OK, and 7 days of traffic. A log and its compressed copy are refused: they
-would count twice. The same inputs give the same files to the byte.
+A plan is told only on at least 300 users, since fewer cannot show that 99 % of
+them are OK, and 7 days of traffic; nothing is raised unless a capacity search shows
+that the engine has room. These and all other bounds are the gates: --print-gates
+prints them, and --gates reads them from a file. A log and its compressed copy are
+refused: they would count twice. The same inputs give the same files to the byte.
 
+Exit code 1: with --gate, a gate fails.
 Exit code 2: an input cannot be read.
-Exit code 3: there is not enough evidence on any plan, or a run is among the inputs
-that measured the machine it was run on; brimline load said so.`,
+Exit code 3: there is not enough evidence on any plan, with --gate on some, or a run
+is among the inputs that measured the machine it was run on; brimline load said so.`,
 		Example: `  brimline report access.log.gz --allowance 10/10 --out report
-  brimline report runs/monday api.jsonl --out report
+  brimline report runs/monday capacity api.jsonl --out report
   brimline report access.log access.log.1 --scope /v1/invoice --allowance 60/20 --plan starter --out report
-  brimline report api.jsonl --json`,
+  brimline report --print-gates > gates.yaml
+  brimline report api.jsonl capacity --gates gates.yaml --against last/report.json --gate --json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !f.printGates {
 				return errors.New("report needs an input: a folder that brimline load left, or a log")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return runReport(c, w, args, f) },
 	}
-	c.Flags().StringVar(&f.out, "out", "", "write the three files into `DIR`")
+	c.Flags().StringVar(&f.out, "out", "", "write the files into `DIR`")
 	c.Flags().StringVar(&f.plan, "plan", "", "the `NAME` of the plan that an access log's clients are on")
 	c.Flags().Var(&f.allowance, "allowance", "what an access log's clients are allowed today: requests per minute and burst, such as 10/10")
 	c.Flags().Var(&f.scope, "scope", "only a log's requests at or below this path, such as /v1/invoice")
 	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	c.Flags().StringVar(&f.gates, "gates", "", "read the gates from `FILE`; what it leaves out is as usual")
+	c.Flags().BoolVar(&f.printGates, "print-gates", false, "print the usual gates as such a file, and do nothing else")
+	c.Flags().StringArrayVar(&f.against, "against", nil, "an earlier `report.json`, the latest one last: its recommendations count, and the last one's figures are compared")
+	c.Flags().StringVar(&f.date, "date", "", "the `YYYY-MM-DD` that notice counts from (default the day of the latest evidence)")
+	c.Flags().Uint64Var(&f.seed, "seed", reportSeed, "of the draws that intervals of differences are from")
 	c.Flags().BoolVar(&f.json, "json", false, "print report.json")
+	c.Flags().BoolVar(&f.gate, "gate", false, "end in exit code 1 where a gate fails, and in 3 where the evidence is not enough")
 	return c
 }
 
 func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
+	if f.printGates {
+		_, err := w.stdout.Write(reassess.UsualGates())
+		return err
+	}
 	if f.out == "" && !f.json {
 		return errors.New("report needs --out DIR, or --json")
+	}
+	if _, err := time.Parse(time.DateOnly, f.date); f.date != "" && err != nil {
+		return fmt.Errorf("--date: got %q; accepted: a day such as 2026-12-31", f.date)
 	}
 	report, err := f.tell(c.Context(), args, w)
 	if err != nil {
 		return err
+	}
+	if f.gate {
+		return gated(report)
 	}
 	for _, p := range report.Plans {
 		if p.Verdict.Word != record.NotEnoughEvidence {
@@ -88,106 +111,83 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 	return exitWith(exitCannotTell, errors.New("not enough evidence on any plan"))
 }
 
+// gated is an error where a gate fails or its evidence is missing.
+func gated(r record.Report) error {
+	var failed, missing []string
+	note := func(plan string, gates []record.ReportGate) {
+		for _, g := range gates {
+			switch text := fmt.Sprintf("%s%s is %s, where %s is asked for", plan, g.Name, g.Found, g.Need); g.State {
+			case record.GateFails:
+				failed = append(failed, text)
+			case record.GateMissing:
+				missing = append(missing, text)
+			}
+		}
+	}
+	note("", r.Gates)
+	for _, p := range r.Plans {
+		note(p.Plan+": ", p.Gates)
+	}
+	switch {
+	case len(failed) > 0:
+		return exitWith(exitFails, fmt.Errorf("gates that fail: %d; the first: %s", len(failed), failed[0]))
+	case len(missing) > 0:
+		return exitWith(exitCannotTell, fmt.Errorf("gates that cannot be told: %d; the first: %s", len(missing), missing[0]))
+	}
+	return nil
+}
+
 // tell weighs the inputs, and leaves and prints what they say.
 func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record.Report, error) {
-	evidence, err := reassess.Read(ctx, inputs, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+	opt := reassess.Options{
+		Brimline: build.Version(), Gates: reassess.Gates{Rules: reassess.Rules()}, Plan: f.plan, Allowance: f.allowance.value(), Date: f.date, Seed: f.seed,
+	}
+	if f.gates != "" {
+		var err error
+		if opt.Gates, err = reassess.ReadGates(f.gates); err != nil {
+			return record.Report{}, err
+		}
+	}
+	for _, path := range f.against {
+		e, err := reassess.ReadEarlier(path)
+		if err != nil {
+			return record.Report{}, err
+		}
+		opt.Earlier = append(opt.Earlier, e)
+	}
+	evidence, err := cancelled(ctx, func() (reassess.Evidence, error) {
+		return reassess.Read(ctx, inputs, w.stdin, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+	})
 	if errors.Is(err, reassess.ErrNoEvidence) {
 		return record.Report{}, exitWith(exitCannotTell, err)
 	}
 	if err != nil {
 		return record.Report{}, err
 	}
-	report, err := evidence.Report(reassess.Options{
-		Brimline: build.Version(), Rules: reassess.Rules(), Plan: f.plan, Allowance: f.allowance.value(),
-	})
+	report, err := evidence.Report(ctx, opt)
 	if err != nil {
 		return record.Report{}, err
 	}
 	return report, f.write(w.stdout, report)
 }
 
-// write leaves the three files and says the verdicts, or prints the JSON.
-func (f reportFlags) write(w io.Writer, r record.Report) error {
-	var asJSON, asHTML, asMarkdown bytes.Buffer
-	out := json.NewEncoder(&asJSON)
-	out.SetIndent("", "  ")
-	err := errors.Join(out.Encode(r), render.ReportHTML(&asHTML, r), render.ReportMarkdown(&asMarkdown, r))
-	if err != nil {
-		return err
+// cancelled ends with the context, even while a terminal or a pipe has nothing to
+// say: a read from either cannot be interrupted.
+func cancelled[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type answer struct {
+		got T
+		err error
 	}
-	if f.out != "" {
-		if err := os.MkdirAll(f.out, 0o755); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-		for _, file := range []struct {
-			name string
-			data []byte
-		}{{"report.json", asJSON.Bytes()}, {"report.md", asMarkdown.Bytes()}, {"report.html", asHTML.Bytes()}} {
-			if err := replaceFile(filepath.Join(f.out, file.name), file.data); err != nil {
-				return fmt.Errorf("--out: %w", err)
-			}
-		}
+	answers := make(chan answer, 1)
+	go func() {
+		got, err := read()
+		answers <- answer{got, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.got, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
 	}
-	if f.json {
-		_, err := w.Write(asJSON.Bytes())
-		return err
-	}
-	if err := render.Report(w, r); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "\nreport: %s  (report.json and report.md beside it)\n", filepath.Join(f.out, "report.html"))
-	return err
-}
-
-// replaceFile writes a file whole or not at all, over an earlier one.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
-// allowance is a flag: requests per minute and burst.
-type allowance struct{ rate, burst int64 }
-
-func (a *allowance) Set(text string) error {
-	rate, burst, ok := strings.Cut(text, "/")
-	if !ok {
-		return errors.New("it is requests per minute, a slash and the burst, such as 10/10")
-	}
-	r, err := policy.ParseValue(policy.RequestsPerMinute, strings.TrimSpace(rate))
-	if err != nil {
-		return err
-	}
-	b, err := policy.ParseValue(policy.Burst, strings.TrimSpace(burst))
-	if err != nil {
-		return err
-	}
-	a.rate, a.burst = r, b
-	return nil
-}
-
-func (a *allowance) String() string {
-	if a.rate == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d", a.rate, a.burst)
-}
-
-func (a *allowance) Type() string { return "RATE/BURST" }
-
-// value is nil where the flag was not given.
-func (a *allowance) value() *record.ReportAllowance {
-	if a.rate == 0 {
-		return nil
-	}
-	return &record.ReportAllowance{RequestsPerMinute: a.rate, Burst: a.burst}
 }

@@ -43,9 +43,10 @@ var reportFiles = []string{"report.html", "report.json", "report.md"}
 
 func TestReportWritesThreeFilesTheSameEveryTime(t *testing.T) {
 	log, dir := file(t, "access.log", busyWeek()), filepath.Join(t.TempDir(), "a", "b")
+	gates := file(t, "gates.yaml", "evidence: []\n")
 	first := map[string]string{}
 	for again := range 2 {
-		got := reported(t, log, "--allowance", "10/10", "--out", dir)
+		got := reported(t, log, "--allowance", "10/10", "--gates", gates, "--out", dir)
 		require.Equal(t, exitHolds, got.code, got.stderr)
 		require.Contains(t, got.stdout, "All clients: raise to 15 a minute, burst 15\n")
 		for _, name := range reportFiles {
@@ -87,7 +88,7 @@ func TestReportWithoutEnoughEvidence(t *testing.T) {
 	dir := t.TempDir()
 	got := reported(t, file(t, "access.log", access(30)), "--allowance", "10/10", "--out", dir)
 	require.Equal(t, exitCannotTell, got.code)
-	require.Contains(t, got.stdout, "All clients: not enough evidence\n  1 client, where 381 are needed; 0 s of traffic, where 7 days are needed.\n")
+	require.Contains(t, got.stdout, "All clients: not enough evidence\n  1 client, where 300 are needed; 0 s of traffic, where 7 days are needed.\n")
 	require.Equal(t, "brimline: not enough evidence on any plan\n", got.stderr)
 	require.FileExists(t, filepath.Join(dir, "report.html"), "it says what is missing")
 }
@@ -126,7 +127,8 @@ func TestReportRefuses(t *testing.T) {
 func TestReportSaysOnTheTerminal(t *testing.T) {
 	log := file(t, "access.log", busyWeek()+strings.Repeat("rubbish\n", 200))
 	got := reported(t, log, "--allowance", "10/10", "--out", t.TempDir())
-	require.Equal(t, exitHolds, got.code, got.stderr)
+	require.Equal(t, exitCannotTell, got.code, got.stderr)
+	require.Contains(t, got.stdout, "All clients: not enough evidence to raise to 15 a minute, burst 15\n")
 	require.Contains(t, got.stdout, "read: "+log+": 1,120 lines: 920 entries, 200 dropped (200 × no client and time at its start)\n")
 	require.True(t, strings.HasPrefix(got.stdout, "The goal: 99 % of a plan's users are OK"), got.stdout)
 

@@ -7,9 +7,9 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// evidence goes through the six kinds that the contract asks for before an
+// filled goes through the six kinds that the contract asks for before an
 // allowance is changed. Each is filled, or says what it would take.
-func (s *subject) evidence(p record.ReportPlan) []record.ReportEvidence {
+func (w *weighing) filled(s *subject, p record.ReportPlan) []record.ReportEvidence {
 	kind := func(name record.EvidenceKind, missing string, found []string) record.ReportEvidence {
 		if len(found) > 0 {
 			missing = ""
@@ -19,11 +19,39 @@ func (s *subject) evidence(p record.ReportPlan) []record.ReportEvidence {
 	return []record.ReportEvidence{
 		kind(record.EvidenceUtilization, "it takes recorded traffic and today's allowance", utilization(p)),
 		kind(record.EvidenceFrequency, "it takes recorded traffic or a load run", frequency(p.Scores)),
-		kind(record.EvidenceSaturation, "it takes a load run", s.saturation()),
-		kind(record.EvidenceLatency, "it takes a load run or brimline's API log", latency(p.Scores)),
-		kind(record.EvidenceExhaustion, "it takes brimline's API log or a load run: how often no paid operation was left", s.capacity()),
-		kind(record.EvidenceSupport, "it takes reports of customers, which this version does not read", nil),
+		kind(record.EvidenceSaturation, getCapacity, w.evidence.engine.saturation()),
+		kind(record.EvidenceLatency, "it takes a capacity search, a load run, or a log with durations", append(latency(p.Scores), w.evidence.engine.latency()...)),
+		kind(record.EvidenceExhaustion, "it takes a log or a load run that shows 402, or the operations that were used", append(s.outOfOperations(), exhaustion(p.Binding)...)),
+		kind(record.EvidenceSupport, "--tickets FILE gives what customers wrote, and an empty one says that there is nothing", nil),
 	}
+}
+
+// saturation is what a capacity search says.
+func (e engine) saturation() []string {
+	switch c := e.found; {
+	case c == nil:
+		return nil
+	case c.Holds == nil:
+		return []string{e.name + ": its SLO held under no load that was tried."}
+	default:
+		text := fmt.Sprintf("%s: its SLO holds up to %s a second", e.name, rate(*c.Holds))
+		if c.Knee != nil {
+			text += fmt.Sprintf("; goodput stops to follow at %s (95 %% %s–%s)", rate(c.Knee.At), rate(c.Knee.From), rate(c.Knee.To))
+		}
+		return []string{text + "."}
+	}
+}
+
+// latency is that of the largest load under which the SLO held.
+func (e engine) latency() []string {
+	if e.found == nil || e.found.Holds == nil {
+		return nil
+	}
+	us, ok := e.p99(*e.found.Holds)
+	if !ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: p99 %s at %s a second.", e.name, figure.Micros(us), rate(*e.found.Holds))}
 }
 
 func utilization(p record.ReportPlan) []string {
@@ -84,9 +112,11 @@ func latency(scores []record.ReportScore) (found []string) {
 	return found
 }
 
-func (s *subject) capacity() (found []string) {
-	if s.log != nil && s.log.Quality.Format == record.FormatAPI {
-		found = append(found, fmt.Sprintf("%s: %s of all plans found no paid operation left (402).", s.source, figure.Count(s.lost, "request")))
+// outOfOperations is what logs of the server's own and load runs saw of 402.
+func (s *subject) outOfOperations() (found []string) {
+	if s.src != nil && s.src.log.Quality.Format == record.FormatAPI {
+		found = append(found, fmt.Sprintf("%s: %s of all plans found no paid operation left (402).", s.src.name,
+			figure.Count(answers(s.src.log.Quality.Statuses, exhausted), "request")))
 	}
 	for _, r := range s.runs {
 		found = append(found, fmt.Sprintf("%s: %s found no paid operation left (402).", r.name, figure.Count(answers(r.plan.OtherStatuses, exhausted), "request")))

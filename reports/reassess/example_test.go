@@ -23,13 +23,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	evidence, err := reassess.Read(context.Background(), []string{log}, accesslog.Options{})
+	evidence, err := reassess.Read(context.Background(), []string{log}, nil, accesslog.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	report, err := evidence.Report(reassess.Options{
-		Rules: reassess.Rules(), Plan: "free", Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10},
+	rules := reassess.Rules()
+	rules.Required = nil // whether the engine has room is somebody else's question
+	report, err := evidence.Report(context.Background(), reassess.Options{
+		Gates: reassess.Gates{Rules: rules}, Plan: "free", Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -66,8 +66,8 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"nothing there":        {[]string{"/nonexistent/x"}, "/nonexistent/x: no such file or directory; accepted: a folder that brimline load left"},
 		"twice":                {[]string{log, again}, again + ": given twice, first as " + log},
-		"no run in a folder":   {[]string{t.TempDir()}, "a folder without run.json"},
-		"a report":             {[]string{file(t, "report.json", `{"schema":"brimline.report/1"}`)}, `"brimline.report/1" is no record of traffic`},
+		"no run in a folder":   {[]string{t.TempDir()}, "a folder without run.json or capacity.json"},
+		"a report":             {[]string{file(t, "report.json", `{"schema":"brimline.report/1"}`)}, `"brimline.report/1" is no record of traffic: an earlier report is given with --against`},
 		"a run of the future":  {[]string{file(t, "run.json", `{"a":[1],"schema":"brimline.run/2"}`)}, `schema is "brimline.run/2"`},
 		"figures that do not":  {[]string{folder(`"offered":9`, `"offered":8`)}, "run.json: plan free: planned and what became of it do not add up"},
 		"an empty run":         {[]string{folder(string(text), `{"schema":"brimline.run/1"}`)}, "run.json: not a whole run: missing brimline, started, interrupted, planned_ms, actual_ms, scenario, target, plans, users, generator, limits, untold"},
@@ -84,7 +84,7 @@ func TestReadRefuses(t *testing.T) {
 		"a log that turns out": {[]string{file(t, "x.log", strings.SplitAfter(week(0, 200), "\n")[0]+apiLog(t, decided{user: "u"}))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := reassess.Read(t.Context(), c.paths, accesslog.Options{})
+			_, err := reassess.Read(t.Context(), c.paths, nil, accesslog.Options{})
 			if c.wrong == "" {
 				require.NoError(t, err)
 				return

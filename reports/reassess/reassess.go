@@ -1,103 +1,120 @@
 // Package reassess weighs evidence on each plan's allowance: what access logs
-// replay to, what load runs measured, and what neither can tell. Its answer is
-// keep, raise, or not enough evidence; it never lowers an allowance by itself
-// and never concludes from what is missing.
+// replay to, what load runs and capacity searches measured, what an API log, a
+// deployment's meters, tickets and earlier reports say, and what none of them can
+// tell. Its answer is keep, raise, lower, or not enough evidence; it never lowers
+// a paid plan's allowance by itself and never concludes from what is missing.
 //
 // Most callers want [Read], then [Evidence.Report]. The decision rests on users
 // and not on requests, since the requests of one user are no independent draws:
 // a user is OK if fewer than 0.1 % of their attempts are rejected, and an
 // allowance meets the goal if the lower end of Wilson's 95 % interval of the
 // share of users who are OK does.
+//
+// The sections of the report have a file each: decision.go and decision_settle.go
+// (S0), scores.go (S2), whatif.go (S5), capacity.go (S6), binding.go (S7),
+// fairness.go (S8), cost.go (S9), notice.go (S10), tickets.go (S11), against.go
+// (S12), gates.go and conditions.go (S13), migration.go (S14).
 package reassess
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
-	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
 )
-
-// Rules are the gates of a recommendation unless somebody sets others. The users
-// are the fewest with whom the goal can be shown at all; see [Evidence.Report].
-func Rules() record.ReportRules {
-	const goal = 0.99
-	return record.ReportRules{
-		UsersOK: goal, MinDays: 7, MinUsers: enough(goal), TopShare: 0.5, MinMoved: 3, AgreeReports: 3, AgreeDays: 7,
-		PeakShare: 0.7, P99US: 250_000, NoticeDays: 30, Burst: record.BurstAsToday, Draws: 1000,
-		Required: []record.EvidenceKind{record.EvidenceUtilization, record.EvidenceFrequency, record.EvidenceSaturation, record.EvidenceLatency},
-	}
-}
-
-// Everybody is the plan of an access log's clients where nobody names it.
-const Everybody = "all clients"
 
 // Options say what the inputs cannot.
 type Options struct {
 	Brimline  string                  // version to state
-	Rules     record.ReportRules      // usually [Rules]
+	Gates     Gates                   // usually of [Rules] alone
 	Plan      string                  // of an access log's clients; empty: [Everybody]
 	Allowance *record.ReportAllowance // of an access log's clients, today; nil: unknown
+	Earlier   []Earlier               // reports whose recommendations count; the last one is compared with
+	Date      string                  // that notice counts from, YYYY-MM-DD; empty: the day of the latest evidence
+	Seed      uint64                  // of every draw
+	Progress  func(done, of int64)    // of one reading of a log's attempts; nil: nobody listens
 }
 
-// subject is all that is known of one plan.
-type subject struct {
-	plan      string
-	allowance *record.ReportAllowance
-	from      string // who states the allowance
-
-	log     *accesslog.Log // the plan's part of it; nil: none
-	source  string         // the log's name
-	leftOut int            // users of the log with an allowance of their own
-	lost    int64          // answers 402 in the whole API log
-	runs    []planRun
-
-	next *subject // the plan with the next larger rate; nil: none is known
-}
-
-// planRun is a run as far as it concerns a plan.
-type planRun struct {
-	name string
-	run  *record.Run
-	plan *record.RunPlan
-
-	doubts []string // why it tells nothing of the plan
-}
-
-// Report weighs the evidence. Rules that ask for fewer users than can show the
+// Report weighs the evidence. Gates that ask for fewer users than can show the
 // goal are given as many.
-func (e Evidence) Report(opt Options) (record.Report, error) {
-	opt.Rules.MinUsers = max(opt.Rules.MinUsers, enough(opt.Rules.UsersOK))
+func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error) {
+	opt.Gates.Rules.MinUsers = max(opt.Gates.Rules.MinUsers, enough(opt.Gates.Rules.UsersOK))
+	rules := opt.Gates.Rules
 	r := record.Report{
-		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: opt.Rules, Inputs: e.inputs,
-		Gates: []record.ReportGate{}, Earlier: []record.ReportEarlier{}, Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: []record.ReportRun{},
+		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: rules, Seed: opt.Seed, Inputs: e.inputs,
+		Gates: []record.ReportGate{}, Earlier: []record.ReportEarlier{}, Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: e.described(),
 	}
-	subjects, err := e.subjects(opt)
+	for _, old := range opt.Earlier {
+		r.Earlier = append(r.Earlier, record.ReportEarlier{Name: old.input.Name, SHA256: old.input.SHA256, Until: old.report.Date})
+		r.Inputs = append(r.Inputs, old.input)
+	}
+	sources, err := e.sources(ctx, opt)
 	if err != nil {
 		return r, err
 	}
-	for _, s := range subjects {
-		p, err := s.weigh(opt.Rules)
-		if err != nil {
+	for _, src := range sources {
+		r.Logs = append(r.Logs, src.described)
+	}
+	r.Date = cmp.Or(opt.Date, e.latest(sources))
+	subjects, err := e.subjects(sources)
+	if err != nil {
+		return r, err
+	}
+	w := weighing{evidence: e, opt: opt, rules: rules, date: r.Date, subjects: subjects}
+	support := support(nil, false)
+	r.Support = &support
+	for _, src := range sources {
+		if err := w.replay(ctx, src); err != nil {
 			return r, err
 		}
-		r.Plans = append(r.Plans, p)
 	}
+	for _, s := range subjects {
+		if err := w.weigh(ctx, s); err != nil {
+			return r, err
+		}
+	}
+	if err := w.together(ctx, sources, &r); err != nil {
+		return r, err
+	}
+	for _, x := range w.weighed {
+		r.Plans = append(r.Plans, x.plan)
+	}
+	fairness := fairness(w.fair())
+	r.Fairness = &fairness
+	migration := migration(Signals{}, cmp.Or(r.Capacity.Share, w.todayShare()), opt.Gates.Deployment)
+	r.Migration = &migration
 	slices.SortStableFunc(r.Plans, func(a, b record.ReportPlan) int {
 		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(affected(b), affected(a)), cmp.Compare(a.Plan, b.Plan))
 	})
-	for _, l := range []*accesslog.Log{e.access, e.api} {
-		if l == nil {
-			continue
+	if n := len(opt.Earlier); n > 0 {
+		a := against(opt.Earlier[n-1], r)
+		r.Against = &a
+	}
+	return r, nil
+}
+
+// latest is the day of the latest evidence; empty: none has a date.
+func (e Evidence) latest(sources []*source) (day string) {
+	for _, s := range sources {
+		if s.log.Quality.Entries > 0 {
+			day = max(day, s.log.Quality.Last.UTC().Format("2006-01-02"))
 		}
-		described, err := describe(l)
-		if err != nil {
-			return r, err
-		}
-		r.Logs = append(r.Logs, described)
 	}
 	for _, n := range e.runs {
-		r.Runs = append(r.Runs, record.ReportRun{
+		day = max(day, n.run.Started.UTC().Format("2006-01-02"))
+	}
+	if c := e.engine.found; c != nil {
+		day = max(day, c.Started.UTC().Format("2006-01-02"))
+	}
+	return day
+}
+
+// described is what is said of the load runs beside their scores.
+func (e Evidence) described() []record.ReportRun {
+	list := []record.ReportRun{}
+	for _, n := range e.runs {
+		list = append(list, record.ReportRun{
 			Name: n.name, Brimline: n.run.Brimline, Started: n.run.Started, ActualMS: n.run.ActualMS, Interrupted: n.run.Interrupted,
 			Seed: n.run.Scenario.Seed, Target: n.run.Target.Description, Clock: n.run.Target.Clock,
 			Populations: append([]record.RunPopulation{}, n.run.Scenario.Populations...),
@@ -105,42 +122,20 @@ func (e Evidence) Report(opt Options) (record.Report, error) {
 			Untold: n.run.Doubts(),
 		})
 	}
-	return r, nil
-}
-
-// weigh makes a plan's part of the report.
-func (s *subject) weigh(rules record.ReportRules) (record.ReportPlan, error) {
-	p := record.ReportPlan{Plan: s.plan, Allowance: s.allowance, AllowanceFrom: s.from, Scores: []record.ReportScore{}}
-	q := question{today: s.allowance, next: s.next}
-	if s.log != nil {
-		w, err := s.whatIf()
-		if err != nil {
-			return p, err
-		}
-		p.WhatIf, q.whatIf = &w, &w
-	}
-	p.Verdict = judge(q, rules)
-	p.Scores = s.scores(p.Verdict.Today, p.WhatIf)
-	p.Gates = gates(q, p.Verdict, rules)
-	p.Evidence = s.evidence(p)
-	p.Verdict.Headline = headline(p)
-	p.Verdict.Because = append(because(p, rules), s.doubted()...)
-	return p, nil
+	return list
 }
 
 // weight orders plans by how much news their verdict is.
 func weight(p record.ReportPlan) int {
-	for _, s := range p.Scores {
-		if s.Wrong() > 0 {
-			return 4
-		}
+	if n, _ := wrong(p.Scores); n > 0 {
+		return 4
 	}
-	switch {
-	case p.Verdict.Word == record.Raise:
+	switch v := p.Verdict; {
+	case v.Word == record.Raise, v.Word == record.Lower, v.Uncapped != nil && v.Word == record.NotEnoughEvidence:
 		return 3
-	case p.Verdict.Word == record.Keep && p.Verdict.Keep != record.KeepGoalMet:
+	case v.Word == record.Keep && v.Keep != record.KeepGoalMet:
 		return 2
-	case p.Verdict.Word == record.Keep:
+	case v.Word == record.Keep:
 		return 1
 	}
 	return 0

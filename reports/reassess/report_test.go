@@ -127,7 +127,7 @@ func TestAccessLogAlone(t *testing.T) {
 
 	p = weighed(t, reassess.Options{}, file(t, "access.log", week(40, 200))).Plans[0]
 	require.Equal(t, record.NotEnoughEvidence, p.Verdict.Word)
-	require.Equal(t, "Today's allowance is unknown: the log does not name it, --allowance RATE/BURST does.", p.Verdict.Because[0])
+	require.Equal(t, "Today's allowance is unknown: the log does not name it, --allowance RATE/BURST or --plan-map does.", p.Verdict.Because[0])
 	require.NotEmpty(t, p.WhatIf.Grid, "what other allowances would do is told all the same")
 	require.Nil(t, p.Allowance)
 }
@@ -189,10 +189,12 @@ func TestAPILogByPlan(t *testing.T) {
 	require.Equal(t, "the API log", free.AllowanceFrom)
 	require.Equal(t, 2, free.WhatIf.LeftOut, "who had an allowance of their own")
 	s := free.Scores[0]
-	require.Equal(t, 2, s.Users)
-	require.EqualValues(t, 3, s.Attempts)
+	require.Equal(t, 3, s.Users, "one of them for as long as the plan's allowance was theirs")
+	require.EqualValues(t, 4, s.Attempts)
 	require.EqualValues(t, 1, *s.RejectedRate)
-	require.EqualValues(t, 2, *s.Admitted)
+	require.EqualValues(t, 3, *s.Admitted)
+	require.True(t, free.Scores[1].Override, "and the others apart")
+	require.Equal(t, 2, free.Scores[1].Users)
 	require.Equal(t, &record.ReportLatency{P50US: 300, P99US: 500, From: "received"}, s.Latency)
 	require.Contains(t, free.Verdict.Because[0], "1 s of traffic, where 7 days are needed")
 	require.EqualValues(t, 1, *pro.Scores[0].RejectedConcurrency)
@@ -214,7 +216,7 @@ func TestRunAlone(t *testing.T) {
 	require.Equal(t, &record.ReportLatency{P50US: 2_000, P99US: 9_000, From: "due"}, s.Latency, "of what was admitted alone")
 	require.Equal(t, &record.Judged{Due: 2}, s.RateJudged)
 	require.Len(t, p.Evidence, 6)
-	for i, missing := range []bool{true, false, false, false, false, true} {
+	for i, missing := range []bool{true, false, true, false, false, true} {
 		require.Equal(t, missing, p.Evidence[i].Missing != "", p.Evidence[i].Kind)
 		require.Equal(t, missing, len(p.Evidence[i].Found) == 0, p.Evidence[i].Kind)
 	}
@@ -250,19 +252,19 @@ func TestRunNamesTheAllowance(t *testing.T) {
 
 func TestOptionsThatFitNothing(t *testing.T) {
 	api := file(t, "api.jsonl", apiLog(t, decided{user: "u1", plan: "free", outcome: "admitted", rate: 10, burst: 10}))
-	e, err := reassess.Read(t.Context(), []string{api}, accesslog.Options{})
+	e, err := reassess.Read(t.Context(), []string{api}, nil, accesslog.Options{})
 	require.NoError(t, err)
-	_, err = e.Report(reassess.Options{Rules: reassess.Rules(), Plan: "free"})
+	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}, Plan: "free"})
 	require.ErrorContains(t, err, "for an access log, and none was given")
 
-	e, err = reassess.Read(t.Context(), []string{api, file(t, "access.log", week(0, 200))}, accesslog.Options{})
+	e, err = reassess.Read(t.Context(), []string{api, file(t, "access.log", week(0, 200))}, nil, accesslog.Options{})
 	require.NoError(t, err)
-	_, err = e.Report(reassess.Options{Rules: reassess.Rules(), Plan: "free"})
+	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}, Plan: "free"})
 	require.ErrorContains(t, err, `the API log tells of the plan "free" already`)
 
-	e, err = reassess.Read(t.Context(), []string{api}, accesslog.Options{Scope: "/nowhere"})
+	e, err = reassess.Read(t.Context(), []string{api}, nil, accesslog.Options{Scope: "/nowhere"})
 	require.NoError(t, err)
-	_, err = e.Report(reassess.Options{Rules: reassess.Rules()})
+	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}})
 	require.ErrorContains(t, err, "none of the 1 entries is an attempt below /nowhere")
 }
 
@@ -297,7 +299,7 @@ func TestInvalidRunIsRefused(t *testing.T) {
 			spoil(&run)
 			dir := filepath.Join(t.TempDir(), "run")
 			require.NoError(t, record.WriteRun(dir, run))
-			_, err = reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200)), dir}, accesslog.Options{})
+			_, err = reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200)), dir}, nil, accesslog.Options{})
 			require.ErrorIs(t, err, reassess.ErrNoEvidence)
 			require.ErrorContains(t, err, dir+"/run.json: the run says nothing of its target: this machine was too slow")
 		})
@@ -326,13 +328,13 @@ func TestRunWithUnnamedRejections(t *testing.T) {
 
 // What is said to be needed is what is asked.
 func TestUsersNeededAreThoseAskedFor(t *testing.T) {
-	require.Equal(t, 381, reassess.Rules().MinUsers)
-	e, err := reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200))}, accesslog.Options{})
+	require.Equal(t, 300, reassess.Rules().MinUsers)
+	e, err := reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200))}, nil, accesslog.Options{})
 	require.NoError(t, err)
 	rules := reassess.Rules()
 	rules.MinUsers, rules.UsersOK = 300, 0.999
-	r, err := e.Report(reassess.Options{Rules: rules, Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}})
+	r, err := e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: rules}, Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}})
 	require.NoError(t, err)
-	require.Equal(t, 3838, r.Rules.MinUsers)
-	require.Contains(t, r.Plans[0].Verdict.Missing[0], "400 clients, where 3838 are needed")
+	require.Equal(t, 3000, r.Rules.MinUsers)
+	require.Contains(t, r.Plans[0].Verdict.Missing[0], "400 clients, where 3000 are needed")
 }

@@ -1,25 +1,28 @@
 package reassess
 
 import (
-	"slices"
-
-	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// scores lists how the plan's users fared by each input: as recorded, under
-// today's allowance where the log cannot say how it was, and in each run that
-// tells.
-func (s *subject) scores(today *record.Cell, w *record.ReportWhatIf) []record.ReportScore {
+// S2, the scoreboard: how the users of a plan fared by each input.
+
+// scores lists them: as recorded, under today's allowance where the log cannot
+// say how it was, overrides, and each run that tells.
+func (s *subject) scores(today *record.Cell) []record.ReportScore {
 	list := []record.ReportScore{}
-	if s.log != nil && len(s.log.Attempts) > 0 {
-		ours := s.log.Quality.Format == record.FormatAPI
-		recorded := s.recorded()
-		if ours || recorded.Rejected > 0 || today == nil {
-			list = append(list, recorded)
+	if s.src != nil && s.seen.Attempts > 0 {
+		ours := s.src.log.Quality.Format == record.FormatAPI
+		was := s.recordedScore()
+		if ours || was.Rejected > 0 || today == nil {
+			list = append(list, was)
 		}
 		if !ours && today != nil {
-			list = append(list, s.replayed(*today, recorded))
+			list = append(list, s.replayed(*today, was))
+		}
+	}
+	if s.src != nil {
+		if own := s.overridden(); own != nil {
+			list = append(list, *own)
 		}
 	}
 	for _, r := range s.runs {
@@ -30,67 +33,58 @@ func (s *subject) scores(today *record.Cell, w *record.ReportWhatIf) []record.Re
 	return list
 }
 
-// recorded is what the log itself says.
-func (s *subject) recorded() record.ReportScore {
-	users := make([]met, s.log.Pools)
-	if s.log.Quality.Format != record.FormatAPI {
-		for _, a := range s.log.Attempts {
-			u := &users[a.Pool]
-			u.attempts++
-			if a.Refused {
-				u.rate++
-			}
-		}
-		score := sums(users)
-		score.RejectedRate, score.RejectedConcurrency = nil, nil // a 429 does not tell its cause
-		score.Source, score.Basis, score.Pool = s.source, record.BasisRecorded, record.PoolClient
-		return score
+// recordedScore is what the log itself says.
+func (s *subject) recordedScore() record.ReportScore {
+	score := sums(s.was.users)
+	score.Source, score.Basis, score.Pool = s.src.name, record.BasisRecorded, s.src.pool()
+	score.Latency = s.was.latency()
+	score.OutOfOperations, score.CapacityUnavailable = s.src.told(s.was.lost), s.src.told(s.was.full)
+	if s.src.log.Quality.Format == record.FormatAPI {
+		admitted := score.Attempts - score.Rejected
+		score.Admitted, score.Allowance = &admitted, s.allowance
+	} else if score.Rejected == 0 {
+		score.RejectedRate, score.RejectedConcurrency = nil, nil // a log without 429s may have left them out
 	}
-	for _, d := range s.log.Decided {
-		u := &users[d.Pool]
-		u.attempts++
-		switch d.Outcome {
-		case accesslog.RateRejected:
-			u.rate++
-		case accesslog.ConcurrencyRejected:
-			u.concurrency++
-		}
-	}
-	score := sums(users)
-	score.Source, score.Basis, score.Pool, score.Allowance = s.source, record.BasisRecorded, record.PoolUser, s.allowance
-	admitted := score.Attempts - score.Rejected
-	score.Admitted = &admitted
-	score.Latency = s.holds()
 	return score
 }
 
-// holds is how long the server had the requests that it admitted.
-func (s *subject) holds() *record.ReportLatency {
-	var times []int64
-	for i, a := range s.log.Attempts {
-		if !a.Refused {
-			times = append(times, s.log.Holds[i])
-		}
+// overridden is the users with an allowance of their own, decided by that.
+func (s *subject) overridden() *record.ReportScore {
+	var users []met
+	for _, o := range s.overrides {
+		users = append(users, met{attempts: o.Attempts, other: o.Rejected})
 	}
-	if len(times) == 0 {
+	if len(users) == 0 {
 		return nil
 	}
-	slices.Sort(times)
-	return &record.ReportLatency{P50US: nearestRank(times, 50), P99US: nearestRank(times, 99), From: "received"}
+	score := sums(users)
+	score.Source, score.Basis, score.Pool, score.Override = s.src.name, record.BasisReplayed, s.src.pool(), true
+	return &score
 }
 
 // replayed is what today's allowance does to an access log.
-func (s *subject) replayed(c record.Cell, recorded record.ReportScore) record.ReportScore {
-	admitted := recorded.Attempts - c.Rejected
+func (s *subject) replayed(c record.Cell, was record.ReportScore) record.ReportScore {
+	admitted := was.Attempts - c.Rejected
 	score := record.ReportScore{
-		Source: s.source, Basis: record.BasisReplayed, Allowance: s.allowance, Pool: recorded.Pool, Users: recorded.Users,
+		Source: s.src.name, Basis: record.BasisReplayed, Allowance: s.allowance, Pool: was.Pool, Users: was.Users,
 		UsersAffected:  record.UserShare{N: c.UsersAffected, Share: c.UsersAffectedShare, Share95: c.UsersAffected95},
 		UsersOK:        record.UserShare{N: c.UsersOK, Share: c.UsersOKShare, Share95: c.UsersOK95},
-		EffectiveUsers: recorded.EffectiveUsers, Attempts: recorded.Attempts, Admitted: &admitted,
-		Rejected: c.Rejected, RejectedRate: &c.RejectedRate, RejectedShare: c.RejectedShare,
+		EffectiveUsers: was.EffectiveUsers, Attempts: was.Attempts, Admitted: &admitted,
+		Rejected: c.Rejected, RejectedRate: &c.RejectedRate, RejectedShare: c.RejectedShare, Latency: was.Latency,
+		OutOfOperations: was.OutOfOperations, CapacityUnavailable: was.CapacityUnavailable,
+	}
+	if c.Concurrency > 0 {
+		score.RejectedConcurrency = &c.RejectedConcurrency
 	}
 	if c.Rejected > 0 {
 		score.TopShare = &c.TopShare
+	}
+	if len(s.each) > 0 {
+		users := make([]met, len(s.each))
+		for i, u := range s.each {
+			users[i] = met{attempts: u.Attempts, other: u.Rejected[0]}
+		}
+		score.RejectedShare95, score.DesignEffect = clustered(users)
 	}
 	return score
 }
@@ -108,9 +102,11 @@ func (r planRun) score() record.ReportScore {
 	if a, ok := r.run.Target.Allowances[r.plan.Plan]; ok {
 		s.Allowance = runAllowance(a)
 	}
-	admitted, missing := r.plan.Admitted, r.plan.Missing
+	admitted, missing, config := r.plan.Admitted, r.plan.Missing, r.plan.ConfigUnavailable
 	rate, concurrency := r.plan.RateJudged, r.plan.ConcurrencyJudged
-	s.Admitted, s.WithoutToken, s.RateJudged, s.ConcurrencyJudged = &admitted, &missing, &rate, &concurrency
+	s.Admitted, s.WithoutToken, s.RateJudged, s.ConcurrencyJudged, s.ConfigUnavailable = &admitted, &missing, &rate, &concurrency, &config
+	lost, full := answers(r.plan.OtherStatuses, exhausted), answers(r.plan.ErrorCodes, "CAPACITY_UNAVAILABLE")
+	s.OutOfOperations, s.CapacityUnavailable = &lost, &full
 	for _, l := range r.plan.Latency {
 		if l.Outcome == record.OutcomeAdmitted {
 			s.Latency = &record.ReportLatency{P50US: l.FromDue.P50US, P99US: l.FromDue.P99US, From: "due"}
@@ -119,14 +115,14 @@ func (r planRun) score() record.ReportScore {
 	return s
 }
 
-// days is how many different days, in UTC, have traffic.
-func days(l *accesslog.Log) int {
-	const day = 24 * 3600 * 1_000_000
-	seen, last := 0, int64(-1)
-	for i, a := range l.Attempts {
-		if d := a.At / day; i == 0 || d != last {
-			seen, last = seen+1, d
+// service is how long the server took for what it admitted, on average and in
+// seconds; nil: the run does not tell.
+func (r planRun) service() *float64 {
+	for _, l := range r.plan.Latency {
+		if l.Outcome == record.OutcomeAdmitted && l.FromSend.Count > 0 && l.FromSend.SumUS > 0 {
+			x := float64(l.FromSend.SumUS) / float64(l.FromSend.Count) / 1e6
+			return &x
 		}
 	}
-	return seen
+	return nil
 }

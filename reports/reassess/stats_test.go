@@ -33,15 +33,15 @@ func TestWilson(t *testing.T) {
 		k, n      int
 		low, high float64
 	}{
-		{17, 917, 0.01161, 0.02949}, {0, 917, 0, 0.00417}, {917, 917, 0.99583, 1}, {914, 917, 0.99043, 0.99889},
+		{17, 917, 0.01161, 0.02949}, {0, 917, 0, 0.00327}, {917, 917, 0.99673, 1}, {0, 2, 0, 1}, {914, 917, 0.99043, 0.99889},
 		{900, 917, 0.97051, 0.98839}, {10, 20, 0.29930, 0.70070},
 	} {
 		got := replay.Wilson(c.k, c.n)
 		require.InDelta(t, c.low, got[0], 5e-6)
 		require.InDelta(t, c.high, got[1], 5e-6)
 	}
-	require.Equal(t, 381, enough(0.99))
-	require.Less(t, replay.Wilson(380, 380)[0], 0.99)
+	require.Equal(t, 300, enough(0.99))
+	require.Less(t, replay.Wilson(299, 299)[0], 0.99)
 }
 
 // With one attempt a user there is nothing to hang together: the interval is

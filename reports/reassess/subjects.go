@@ -6,19 +6,113 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/replay"
+	"github.com/invoicespec/brimline/reports/roster"
 )
+
+// Everybody is the plan of an access log's clients where nobody names it.
+const Everybody = "all clients"
 
 // unnamed is the plan of recorded decisions that name none.
 const unnamed = "no plan named"
 
-// subjects sorts the evidence by plan, in order of name.
-func (e Evidence) subjects(opt Options) ([]*subject, error) {
+// source is a log with whose each pool is.
+type source struct {
+	name      string
+	log       *accesslog.Log
+	traffic   replay.Traffic
+	described record.Replay // what was read, assumed and found missing
+	from      string        // who names the plans and allowances
+	seen      replay.Survey
+	was       []*recorded
+	peaks     *record.ReportPeaks // today's; nil: an allowance is unknown
+}
+
+// pool is what a user of the log is.
+func (s *source) pool() record.Pool {
+	if s.log.Quality.Format == record.FormatAPI {
+		return record.PoolUser
+	}
+	return record.PoolClient
+}
+
+// told is a count that only logs of the server's own can hold.
+func (s *source) told(n int64) *int64 {
+	if n == 0 && s.log.Quality.Format != record.FormatAPI {
+		return nil
+	}
+	return &n
+}
+
+// subject is all that is known of one plan.
+type subject struct {
+	plan       string
+	allowance  *record.ReportAllowance
+	from       string // who states the allowance
+	paid       *bool
+	price      *float64 // of a user and month
+	operations *int64   // of a user and month
+
+	src       *source // nil: no log tells of it
+	at        int     // among the plans of the source's roster
+	seen      replay.PlanTraffic
+	tried     tried
+	answer    replay.Answer
+	was       *recorded
+	today     replay.PlanToday
+	overrides []replay.Override
+	each      []replay.UserCounts // under today's allowance, and the next plan's where there is one
+	runs      []planRun
+
+	next *subject // the plan with the next larger rate; nil: none is known
+}
+
+// planRun is a run as far as it concerns a plan.
+type planRun struct {
+	name string
+	run  *record.Run
+	plan *record.RunPlan
+
+	doubts []string // why it tells nothing of the plan
+}
+
+// sources are the logs with their rosters.
+func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
+	var list []*source
+	if e.access == nil && (opt.Plan != "" || opt.Allowance != nil) {
+		return nil, errors.New("a plan or an allowance was stated for an access log, and none was given")
+	}
+	if e.access != nil {
+		r, from := roster.Single(cmp.Or(opt.Plan, Everybody), opt.Allowance, e.access.Pools), "--allowance"
+		list = append(list, &source{name: strings.Join(e.accessNames, ", "), log: e.access, from: from, traffic: replay.TrafficOf(e.access, r)})
+	}
+	if e.api != nil {
+		list = append(list, &source{name: strings.Join(e.apiNames, ", "), log: e.api, from: "the API log", traffic: replay.TrafficOf(e.api, fromDecided(e.api))})
+	}
+	for _, s := range list {
+		s.traffic.Progress = opt.Progress
+		var err error
+		if s.described, err = describe(ctx, s.log); err != nil {
+			return nil, err
+		}
+		if s.seen, err = s.traffic.Survey(ctx); err != nil {
+			return nil, err
+		}
+		if s.was, err = recordedBy(ctx, s.traffic); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// subjects sorts the evidence by plan, in order of allowance, then of name.
+func (e Evidence) subjects(sources []*source) ([]*subject, error) {
 	byPlan := map[string]*subject{}
 	of := func(plan string) *subject {
 		if byPlan[plan] == nil {
@@ -26,21 +120,16 @@ func (e Evidence) subjects(opt Options) ([]*subject, error) {
 		}
 		return byPlan[plan]
 	}
-	if e.api != nil {
-		e.fromAPI(of)
-	}
-	if e.access == nil && (opt.Plan != "" || opt.Allowance != nil) {
-		return nil, errors.New("a plan or an allowance was stated for an access log, and none was given")
-	}
-	if e.access != nil {
-		name := cmp.Or(opt.Plan, Everybody)
-		if byPlan[name] != nil {
-			return nil, fmt.Errorf("the API log tells of the plan %q already; name the access log's plan otherwise, or make two reports", name)
-		}
-		s := of(name)
-		s.log, s.source = e.access, strings.Join(e.accessNames, ", ")
-		if opt.Allowance != nil {
-			s.allowance, s.from = opt.Allowance, "--allowance"
+	for _, src := range sources {
+		for i, p := range src.traffic.Roster.Plans {
+			s := of(p.Name)
+			if s.src != nil {
+				return nil, fmt.Errorf("the API log tells of the plan %q already; name the access log's plan otherwise, or make two reports", p.Name)
+			}
+			s.src, s.at, s.seen, s.was, s.allowance = src, i, src.seen.Plans[i], src.was[i], p.Today
+			if p.Today != nil {
+				s.from = src.from
+			}
 		}
 	}
 	for i := range e.runs {
@@ -57,93 +146,142 @@ func (e Evidence) subjects(opt Options) ([]*subject, error) {
 			s.runs = append(s.runs, r)
 			if a, ok := n.run.Target.Allowances[p.Plan]; ok && s.allowance == nil {
 				s.allowance, s.from = runAllowance(a), n.name
+				if s.src != nil {
+					s.src.traffic.Roster.Plans[s.at].Today = s.allowance
+				}
 			}
 		}
 	}
-	list := slices.SortedFunc(maps.Values(byPlan), func(a, b *subject) int { return cmp.Compare(a.plan, b.plan) })
-	for _, s := range list {
-		s.next = nextPlan(s, list)
+	list := slices.SortedFunc(maps.Values(byPlan), func(a, b *subject) int {
+		return cmp.Or(cmp.Compare(a.rate(), b.rate()), cmp.Compare(a.plan, b.plan))
+	})
+	for i, s := range list {
+		for _, o := range list[i+1:] {
+			if s.allowance != nil && o.allowance != nil && o.rate() > s.rate() {
+				s.next = o
+				break
+			}
+		}
 	}
 	return list, nil
+}
+
+// rate is the plan's, where it is known, and else above all.
+func (s *subject) rate() int64 {
+	if s.allowance == nil {
+		return math.MaxInt64
+	}
+	return s.allowance.RequestsPerMinute
+}
+
+// told is the allowance as the log can tell of it: without durations nobody can
+// be held to a concurrency.
+func (s *subject) told() *record.ReportAllowance {
+	if s.allowance == nil {
+		return nil
+	}
+	a := *s.allowance
+	if !s.src.traffic.Durations {
+		a.Concurrency = 0
+	}
+	return &a
 }
 
 func runAllowance(a record.RunAllowance) *record.ReportAllowance {
 	return &record.ReportAllowance{RequestsPerMinute: a.RequestsPerMinute, Burst: a.Burst, Concurrency: a.Concurrency}
 }
 
-// nextPlan is the plan with the smallest rate above that of s.
-func nextPlan(s *subject, list []*subject) (next *subject) {
-	if s.allowance == nil {
-		return nil
+// fromDecided is whose an API log's pools are, by its own decisions. A plan's
+// allowance is the one that most of its users had last; whoever is decided by
+// another has an override for so long.
+func fromDecided(log *accesslog.Log) *roster.Roster {
+	type grounds struct {
+		plan      string
+		allowance record.ReportAllowance
 	}
-	for _, o := range list {
-		if o.allowance != nil && o.allowance.RequestsPerMinute > s.allowance.RequestsPerMinute &&
-			(next == nil || o.allowance.RequestsPerMinute < next.allowance.RequestsPerMinute) {
-			next = o
+	of := func(d accesslog.Decided) grounds {
+		return grounds{cmp.Or(d.Plan, unnamed), record.ReportAllowance{RequestsPerMinute: d.RequestsPerMinute, Burst: d.Burst, Concurrency: d.Concurrency}}
+	}
+	last := map[uint32]grounds{}
+	for _, d := range log.Decided {
+		if d.Attempt {
+			last[d.Pool] = of(d)
 		}
 	}
-	return next
-}
-
-// fromAPI sorts the API log by plan. A plan's allowance is the one that most of
-// its users had last; whoever ever had another, by an override or before a
-// change, is left out, since what they met says little of the plan's.
-func (e Evidence) fromAPI(of func(string) *subject) {
-	type user struct {
-		last   record.ReportAllowance
-		varied bool
+	had := map[grounds]int{}
+	for _, g := range last {
+		had[g]++
 	}
-	plans := map[string]map[uint32]*user{}
-	for _, d := range e.api.Decided {
+	usual := map[string]record.ReportAllowance{}
+	for _, g := range slices.SortedFunc(maps.Keys(had), func(a, b grounds) int {
+		return cmp.Or(cmp.Compare(a.plan, b.plan), cmp.Compare(had[b], had[a]), cmp.Compare(b.allowance.RequestsPerMinute, a.allowance.RequestsPerMinute),
+			cmp.Compare(b.allowance.Burst, a.allowance.Burst), cmp.Compare(b.allowance.Concurrency, a.allowance.Concurrency))
+	}) {
+		if _, ok := usual[g.plan]; !ok {
+			usual[g.plan] = g.allowance
+		}
+	}
+	for _, d := range log.Decided { // a plan that nobody was on in the end
+		if g := of(d); d.Attempt {
+			if _, ok := usual[g.plan]; !ok {
+				usual[g.plan] = g.allowance
+			}
+		}
+	}
+	r := &roster.Roster{Users: log.Pools, UserOf: make([]int32, log.Pools), Phases: make([][]roster.Phase, log.Pools)}
+	places := map[string]int{}
+	for _, plan := range slices.SortedFunc(maps.Keys(usual), func(a, b string) int {
+		return cmp.Or(cmp.Compare(usual[a].RequestsPerMinute, usual[b].RequestsPerMinute), cmp.Compare(a, b))
+	}) {
+		places[plan] = len(r.Plans)
+		today := usual[plan]
+		r.Plans = append(r.Plans, roster.Plan{Name: plan, Today: &today})
+	}
+	for i := range r.UserOf {
+		r.UserOf[i] = -1
+	}
+	now := map[uint32]grounds{}
+	next, run := 0, 0
+	for _, d := range log.Decided {
 		if !d.Attempt {
 			continue
 		}
-		a := record.ReportAllowance{RequestsPerMinute: d.RequestsPerMinute, Burst: d.Burst, Concurrency: d.Concurrency}
-		users := plans[d.Plan]
-		if users == nil {
-			users = map[uint32]*user{}
-			plans[d.Plan] = users
+		at := log.Attempts[next].At
+		next++
+		if d.Run != run {
+			run = d.Run
+			r.Restarts = append(r.Restarts, at)
 		}
-		if u := users[d.Pool]; u == nil {
-			users[d.Pool] = &user{last: a}
-		} else if u.last != a {
-			u.last, u.varied = a, true
+		g := of(d)
+		if r.UserOf[d.Pool] >= 0 && now[d.Pool] == g {
+			continue
+		}
+		from := at
+		if r.UserOf[d.Pool] < 0 {
+			r.UserOf[d.Pool], from = int32(d.Pool), math.MinInt64
+		}
+		now[d.Pool] = g
+		phase := roster.Phase{From: from, Plan: places[g.plan]}
+		if g.allowance != usual[g.plan] {
+			own := g.allowance
+			phase.Override = &own
+		}
+		r.Phases[d.Pool] = append(r.Phases[d.Pool], phase)
+	}
+	for i := range r.Phases {
+		if r.Phases[i] == nil {
+			r.Phases[i] = []roster.Phase{{From: math.MinInt64}}
 		}
 	}
-	lost := answers(e.api.Quality.Statuses, exhausted)
-	for plan, users := range plans {
-		had := map[record.ReportAllowance]int{}
-		for _, u := range users {
-			had[u.last]++
-		}
-		usual := slices.MaxFunc(slices.Collect(maps.Keys(had)), func(a, b record.ReportAllowance) int {
-			return cmp.Or(cmp.Compare(had[a], had[b]), cmp.Compare(a.RequestsPerMinute, b.RequestsPerMinute),
-				cmp.Compare(a.Burst, b.Burst), cmp.Compare(a.Concurrency, b.Concurrency))
-		})
-		s := of(cmp.Or(plan, unnamed))
-		s.allowance, s.from = &usual, "the API log"
-		s.source, s.lost = strings.Join(e.apiNames, ", "), lost
-		for _, u := range users {
-			if u.varied || u.last != usual {
-				s.leftOut++
-			}
-		}
-		s.log = e.api.Where(func(d accesslog.Decided) bool {
-			if d.Plan != plan || !d.Attempt {
-				return false
-			}
-			u := users[d.Pool]
-			return !u.varied && u.last == usual
-		})
-	}
+	return r
 }
 
 // exhausted is the status of a request for which no paid operation was left.
 const exhausted = "402"
 
-func answers(list []record.Count, status string) int64 {
+func answers(list []record.Count, name string) int64 {
 	for _, c := range list {
-		if c.Name == status {
+		if c.Name == name {
 			return c.N
 		}
 	}
@@ -152,8 +290,8 @@ func answers(list []record.Count, status string) int64 {
 
 // describe says what was read of a log, and of our own log whether every
 // recorded decision holds.
-func describe(l *accesslog.Log) (record.Replay, error) {
-	r, err := replay.Run(context.Background(), l, replay.Question{Pairs: [][2]int64{{1, 1}}})
+func describe(ctx context.Context, l *accesslog.Log) (record.Replay, error) {
+	r, err := replay.Run(ctx, l, replay.Question{Pairs: [][2]int64{{1, 1}}})
 	if refused := (*replay.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		return r, err
 	}

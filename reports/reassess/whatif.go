@@ -2,8 +2,6 @@ package reassess
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"slices"
 
 	"github.com/invoicespec/brimline/reports/record"
@@ -52,63 +50,93 @@ const (
 
 func burstOf(rate, divisor int64) int64 { return max(1, rate/divisor) }
 
-// whatIf replays the plan's traffic under a ladder of allowances.
-func (s *subject) whatIf() (record.ReportWhatIf, error) {
-	w := record.ReportWhatIf{
-		Source: s.source, Pool: pool(s.log.Quality.Format), Days: days(s.log), LeftOut: s.leftOut, Policy: policy(s.allowance),
-		Lines: []record.ReportLine{}, Rates: []int64{}, Bursts: []int64{}, Grid: []record.Cell{}, BurstNeeded: []record.Needs{},
-	}
-	if n := len(s.log.Attempts); n > 0 {
-		w.SpanS = float64(s.log.Attempts[n-1].At-s.log.Attempts[0].At) / 1e6
-	}
-	if len(s.log.Attempts) == 0 && s.leftOut > 0 {
-		w.Refused = "every user had another allowance for a part of the log"
-		return w, nil
-	}
-	rates, q := window(0, usualLeast, usualMost), replay.Question{}
-	q.Rates, q.Bursts = window(0, usualGridLeast, usualGridMost), window(0, usualGridLeast, usualGridMost)
-	if a := s.allowance; a != nil {
-		rates = window(a.RequestsPerMinute, ceil(a.RequestsPerMinute, below), a.RequestsPerMinute*curveUp)
-		q.Rates = window(a.RequestsPerMinute, ceil(a.RequestsPerMinute, gridBelow), a.RequestsPerMinute*gridUp)
-		q.Bursts = window(a.Burst, ceil(a.Burst, gridBelow), a.Burst*gridUp)
-	}
-	for _, d := range divisors {
-		for _, rate := range rates {
-			q.Pairs = append(q.Pairs, [2]int64{rate, burstOf(rate, d)})
+// tried is what is asked of one plan, and where its answers belong.
+type tried struct {
+	rates, gridRates, bursts, caps []int64
+	grid, lines                    []record.ReportAllowance
+}
+
+// try lays the ladder around a plan's allowance of today.
+func (s *subject) try() tried {
+	t := tried{rates: window(0, usualLeast, usualMost), gridRates: window(0, usualGridLeast, usualGridMost), bursts: window(0, usualGridLeast, usualGridMost), caps: []int64{0}}
+	today := s.told()
+	var places int64
+	if today != nil {
+		t.rates = window(today.RequestsPerMinute, ceil(today.RequestsPerMinute, below), today.RequestsPerMinute*curveUp)
+		t.gridRates = window(today.RequestsPerMinute, ceil(today.RequestsPerMinute, gridBelow), today.RequestsPerMinute*gridUp)
+		t.bursts = window(today.Burst, ceil(today.Burst, gridBelow), today.Burst*gridUp)
+		if places = today.Concurrency; places > 0 {
+			t.caps = slices.Compact([]int64{ceil(places, 2), places, places + ceil(places, 2), 2 * places, 4 * places})
 		}
 	}
-	r, err := replay.Run(context.Background(), s.log, q)
-	if refused := (*replay.RefusedError)(nil); errors.As(err, &refused) {
-		w.Refused = refused.Why
-	} else if err != nil {
-		return w, err
+	for _, r := range t.gridRates {
+		for _, b := range t.bursts {
+			for _, c := range t.caps {
+				t.grid = append(t.grid, record.ReportAllowance{RequestsPerMinute: r, Burst: b, Concurrency: c})
+			}
+		}
 	}
-	w.Users, w.Attempts, w.AlreadyRefused = r.Users, r.Attempts, r.AlreadyRefused
+	for _, d := range divisors {
+		for _, r := range t.rates {
+			t.lines = append(t.lines, record.ReportAllowance{RequestsPerMinute: r, Burst: burstOf(r, d), Concurrency: places})
+		}
+	}
+	return t
+}
+
+// ask is the question of the replay.
+func (s *subject) ask(t tried) replay.Ask {
+	a := replay.Ask{Cells: slices.Concat(t.grid, t.lines), Rates: t.gridRates}
+	today := s.told()
+	if today == nil {
+		return a
+	}
+	a.Each = []record.ReportAllowance{*today}
+	if s.next != nil {
+		next := *s.next.allowance
+		if today.Concurrency == 0 {
+			next.Concurrency = 0
+		}
+		a.Each = append(a.Each, next)
+	}
+	for _, r := range t.gridRates {
+		a.ClosedLoop = append(a.ClosedLoop, record.ReportAllowance{RequestsPerMinute: r, Burst: burstOf(r, policy(today)), Concurrency: today.Concurrency})
+	}
+	return a
+}
+
+// whatIf is S5 but for the change to the target.
+func (s *subject) whatIf(t tried, a replay.Answer) record.ReportWhatIf {
+	w := record.ReportWhatIf{
+		Source: s.src.name, Pool: s.src.pool(), Days: s.seen.Days, SpanS: float64(s.seen.Last-s.seen.First) / 1e6,
+		Users: s.seen.Users, Attempts: s.seen.Attempts, AlreadyRefused: s.seen.Refused, LeftOut: s.seen.LeftOut, Policy: policy(s.allowance),
+		Refused: s.src.described.Refused, Lines: []record.ReportLine{}, Rates: []int64{}, Bursts: []int64{}, Grid: []record.Cell{},
+		BurstNeeded: []record.Needs{}, Caps: []int64{}, Closed: []record.ReportClosed{},
+	}
+	if w.Refused == "" && w.Attempts == 0 && w.LeftOut > 0 {
+		w.Refused = "every user had another allowance for as long as they were on the plan"
+	}
 	if w.Refused != "" {
-		return w, nil
+		return w
 	}
-	w.Rates, w.Bursts, w.BurstNeeded = q.Rates, q.Bursts, r.BurstNeeded
-	grid := len(q.Rates) * len(q.Bursts)
-	w.Grid = r.Cells[:grid]
+	w.Rates, w.Bursts, w.BurstNeeded = t.gridRates, t.bursts, append(w.BurstNeeded, a.BurstNeeded...)
+	if t.caps[0] > 0 {
+		w.Caps = t.caps
+	}
+	w.Grid, w.Closed = a.Cells[:len(t.grid)], append(w.Closed, a.ClosedLoop...)
 	for i, d := range divisors {
-		w.Lines = append(w.Lines, record.ReportLine{Divisor: d, Cells: r.Cells[grid+i*len(rates) : grid+(i+1)*len(rates)]})
+		from := len(t.grid) + i*len(t.rates)
+		w.Lines = append(w.Lines, record.ReportLine{Divisor: d, Cells: a.Cells[from : from+len(t.rates)]})
 	}
-	return w, nil
+	return w
 }
 
 func ceil(n, by int64) int64 { return (n + by - 1) / by }
 
-func pool(f record.LogFormat) record.Pool {
-	if f == record.FormatAPI {
-		return record.PoolUser
-	}
-	return record.PoolClient
-}
-
 // cellAt is the grid's cell of an allowance.
 func cellAt(w *record.ReportWhatIf, a record.ReportAllowance) *record.Cell {
 	for i := range w.Grid {
-		if c := &w.Grid[i]; c.Rate == a.RequestsPerMinute && c.Burst == a.Burst {
+		if c := &w.Grid[i]; c.Rate == a.RequestsPerMinute && c.Burst == a.Burst && (c.Concurrency == 0 || c.Concurrency == a.Concurrency) {
 			return c
 		}
 	}
@@ -128,12 +156,30 @@ func policy(today *record.ReportAllowance) int64 {
 	return slices.MinFunc(divisors[:], func(a, b int64) int { return cmp.Compare(away(a), away(b)) })
 }
 
-// policyLine is the cells of the line whose bursts follow the rate as today's.
-func policyLine(w *record.ReportWhatIf) []record.Cell {
+// divisor is the one by which a target's burst follows its rate.
+func divisor(policy record.BurstPolicy, w *record.ReportWhatIf) int64 {
+	switch policy {
+	case record.BurstRate:
+		return divisors[0]
+	case record.BurstHalf:
+		return divisors[1]
+	case record.BurstThird:
+		return divisors[2]
+	}
+	return w.Policy
+}
+
+// policyLine is the cells of the line whose bursts follow the rate by a policy.
+func policyLine(w *record.ReportWhatIf, policy record.BurstPolicy) []record.Cell {
 	for _, l := range w.Lines {
-		if l.Divisor == w.Policy {
+		if l.Divisor == divisor(policy, w) {
 			return l.Cells
 		}
 	}
 	return nil
+}
+
+// smallestFirst orders cells by rate, then burst, then concurrency.
+func smallestFirst(a, b record.Cell) int {
+	return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(a.Burst, b.Burst), cmp.Compare(a.Concurrency, b.Concurrency))
 }

@@ -15,15 +15,37 @@ func headline(p record.ReportPlan) string {
 	v := p.Verdict
 	switch v.Word {
 	case record.Raise:
-		return "raise to " + spoken(v.Target.Rate, v.Target.Burst)
+		return "raise to " + change(v.Today, v.Target)
+	case record.Lower:
+		return "lower to " + change(v.Today, v.Target)
 	case record.Keep:
 		text := "keep " + spoken(p.Allowance.RequestsPerMinute, p.Allowance.Burst)
-		if v.Keep == record.KeepBeyond {
+		switch v.Keep {
+		case record.KeepBeyond:
 			text += "; nothing that was tried is enough"
+		case record.KeepUnagreed:
+			text += " for now"
+		case record.KeepCapacity:
+			text += "; the engine has no room for more"
 		}
 		return text
 	}
+	if v.Uncapped != nil {
+		return "not enough evidence to raise to " + change(v.Today, v.Uncapped)
+	}
 	return "not enough evidence"
+}
+
+// change is what an allowance becomes, with concurrency where that changes.
+func change(from, to *record.Cell) string {
+	if to.Concurrency == from.Concurrency {
+		return spoken(to.Rate, to.Burst)
+	}
+	places := fmt.Sprintf("%s at a time", figure.Grouped(to.Concurrency))
+	if to.Rate == from.Rate && to.Burst == from.Burst {
+		return places
+	}
+	return spoken(to.Rate, to.Burst) + ", " + places
 }
 
 func spoken(rate, burst int64) string {
@@ -49,45 +71,71 @@ func noun(p record.Pool) string {
 func because(p record.ReportPlan, rules record.ReportRules) []string {
 	list := undue(p)
 	v, w := p.Verdict, p.WhatIf
-	switch {
-	case v.Word == record.NotEnoughEvidence:
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	lacks := func() {
 		if len(v.Missing) > 0 {
-			list = append(list, capital(strings.Join(v.Missing, "; "))+".")
+			say("%s.", capital(strings.Join(v.Missing, "; ")))
 		}
-		if v.Today != nil {
-			list = append(list, todays(p)+".")
+	}
+	if v.Uncapped == nil {
+		lacks()
+	}
+	switch {
+	case v.Uncapped != nil && v.Word != record.Lower:
+		to := v.Uncapped
+		if v.Word == record.Raise {
+			to = v.Target
 		}
-	case v.Word == record.Raise:
-		list = append(list, fmt.Sprintf("%s; at %s it would be %s (%d).", todays(p), pair(v.Target.Rate, v.Target.Burst),
-			figure.Short(v.Target.UsersAffectedShare), v.Target.UsersAffected))
+		say("%s; at %s it would be %s (%d).", todays(p), at(v.Today, to), figure.Short(to.UsersAffectedShare), to.UsersAffected)
+		lacks()
+	case v.Today != nil && v.Keep != record.KeepGoalMet && v.Word != record.Lower:
+		say("%s.", todays(p))
+	}
+	switch {
+	case v.Word == record.Raise && v.HeldBy != "":
+		say("The goal alone would take %s; %s holds it.", at(v.Today, v.Uncapped), v.HeldBy)
+	case v.Word == record.Lower:
+		list = append(list, okay(v.Today, w))
+		say("At %s still %s of them would be OK (%d more with a 429), and the engine would have more room: it is over what it may be asked for.",
+			at(v.Today, v.Target), figure.Short(v.Target.UsersOKShare), v.Target.UsersAffected-v.Today.UsersAffected)
 	case v.Keep == record.KeepGoalMet:
 		list = append(list, okay(v.Today, w))
 		if c := v.LookAt; c != nil {
-			list = append(list, fmt.Sprintf("Something to look at, not a recommendation: %s would meet %s too (%d more %ss with a 429).",
-				pair(c.Rate, c.Burst), goal(w, rules), c.UsersAffected-v.Today.UsersAffected, who(w)))
+			say("Something to look at, not a recommendation: %s would meet %s too (%d more %ss with a 429).",
+				pair(c.Rate, c.Burst), goal(w, rules), c.UsersAffected-v.Today.UsersAffected, who(w))
 		}
 	case v.Keep == record.KeepTooFew:
-		list = append(list, todays(p)+".", fmt.Sprintf("%s is missed, but a raise to %s would spare only %s.",
-			capital(goal(w, rules)), pair(v.Target.Rate, v.Target.Burst), figure.Count(int64(v.Moved), who(w))))
+		say("%s is missed, but a raise would spare only %s.", capital(goal(w, rules)), figure.Count(int64(v.Moved), who(w)))
 	case v.Keep == record.KeepNextPlan:
-		list = append(list, todays(p)+".", fmt.Sprintf("%s would take %s, which is what the plan %s is for: an upgrade for those who need it, not a raise for all.",
-			capital(goal(w, rules)), pair(v.Target.Rate, v.Target.Burst), v.NextPlan))
+		say("%s would take what the plan %s is for: an upgrade for those who need it, not a raise for all.", capital(goal(w, rules)), v.NextPlan)
+	case v.Keep == record.KeepCapacity:
+		say("The engine has no room for it: %s.", strings.TrimPrefix(v.HeldBy, "the engine: "))
+	case v.Keep == record.KeepUnagreed:
+		say("A change takes %d reports or %s that agree; earlier reports are given with --against.", rules.AgreeReports, figure.Count(int64(rules.AgreeDays), "day"))
+	case v.Keep == record.KeepOther:
+		list = append(list, "Most of its users run out of paid operations before the rate limit refuses anything: it is not what holds them.")
 	case v.Keep == record.KeepBeyond:
-		list = append(list, todays(p)+".", "No allowance that was tried, up to "+pair(most(w))+", meets "+strings.TrimSuffix(goal(w, rules), ",")+": whoever needs so much is to be looked at one by one.")
+		say("No allowance that was tried, up to %s, meets %s: whoever needs so much is to be looked at one by one.", pair(most(w, rules)), strings.TrimSuffix(goal(w, rules), ","))
 	}
 	if v.Today != nil && v.Today.Rejected > 0 {
 		list = append(list, oneUser(v.Today, w, rules))
 	}
-	if v.Word == record.Raise {
+	if v.Uncapped != nil && v.Word != record.Lower {
 		list = append(list, alternatives(p)...)
-		list = append(list, "Not weighed against capacity: no input shows what the engine can take.")
 	}
 	list = append(list, otherwise(p)...)
 	if w != nil && w.LeftOut > 0 {
-		list = append(list, fmt.Sprintf("%s with an allowance of their own at some time %s left out.",
-			figure.Count(int64(w.LeftOut), "user"), plural(w.LeftOut, "is", "are")))
+		say("%s with an allowance of their own at some time %s left out.", figure.Count(int64(w.LeftOut), "user"), plural(w.LeftOut, "is", "are"))
 	}
 	return list
+}
+
+// at is a cell as a pair, with the concurrency where that is another.
+func at(from, to *record.Cell) string {
+	if to.Concurrency == from.Concurrency {
+		return pair(to.Rate, to.Burst)
+	}
+	return pair(to.Rate, to.Burst) + fmt.Sprintf(" and %s at a time", figure.Grouped(to.Concurrency))
 }
 
 // length is how much traffic there is: days with some, or the span of less.
@@ -121,8 +169,8 @@ func oneUser(c *record.Cell, w *record.ReportWhatIf, rules record.ReportRules) s
 }
 
 // most is the largest allowance that was tried in today's proportion.
-func most(w *record.ReportWhatIf) (rate, burst int64) {
-	line := policyLine(w)
+func most(w *record.ReportWhatIf, rules record.ReportRules) (rate, burst int64) {
+	line := policyLine(w, rules.Burst)
 	last := line[len(line)-1]
 	return last.Rate, last.Burst
 }

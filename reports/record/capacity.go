@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -118,6 +119,15 @@ func (c Capacity) Check() error {
 		}
 	}
 	return nil
+}
+
+// ParseCapacity reads what [WriteCapacity] wrote.
+func ParseCapacity(data []byte) (Capacity, error) {
+	var c Capacity
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Capacity{}, fmt.Errorf("not a capacity search: %w", err)
+	}
+	return c, c.Check()
 }
 
 // WriteCapacity writes a search into its folder, whole or not at all, and never

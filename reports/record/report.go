@@ -163,6 +163,8 @@ type ReportVerdict struct {
 	LookAt         *Cell      `json:"look_at,omitempty"`         // a smaller allowance that would meet the goal too
 	NextPlan       string     `json:"next_plan,omitempty"`       // keep, next_plan: which
 	Moved          int        `json:"moved"`                     // users who meet a 429 today and none at the target
+	Uncapped       *Cell      `json:"uncapped,omitempty"`        // what the goal alone would take, before every cap
+	HeldBy         string     `json:"held_by,omitempty"`         // the gate, cap or missing evidence that kept the answer from it
 }
 
 // ReportGate is one condition of the rules.
@@ -181,6 +183,7 @@ const (
 	GateHolds   GateState = "holds"
 	GateFails   GateState = "fails"
 	GateMissing GateState = "missing" // the inputs do not tell
+	GateNoted   GateState = "noted"   // it does not hold, which has to be said and stands in nobody's way
 )
 
 // ReportEvidence is one of the kinds of evidence that the contract asks for

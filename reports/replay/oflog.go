@@ -2,8 +2,14 @@ package replay
 
 import (
 	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/roster"
 	"github.com/invoicespec/brimline/reports/timeline"
 )
+
+// TrafficOf is a log's attempts and whose they are.
+func TrafficOf(log *accesslog.Log, r *roster.Roster) Traffic {
+	return Traffic{Attempts: AttemptsOf(log), Roster: r, Durations: log.Holds != nil}
+}
 
 // AttemptsOf is the log's attempts as a timeline.
 func AttemptsOf(log *accesslog.Log) *timeline.Timeline {
@@ -16,6 +22,19 @@ func AttemptsOf(log *accesslog.Log) *timeline.Timeline {
 		if a.Refused {
 			list[i].Status, list[i].Fate = 429, timeline.RefusedSomehow
 		}
+	}
+	next := 0
+	for _, d := range log.Decided {
+		if !d.Attempt {
+			continue
+		}
+		switch d.Outcome {
+		case accesslog.RateRejected:
+			list[next].Fate = timeline.RefusedRate
+		case accesslog.ConcurrencyRejected:
+			list[next].Fate = timeline.RefusedConcurrency
+		}
+		next++
 	}
 	return timeline.Of(list...)
 }

@@ -59,10 +59,17 @@ func (t *tally) summary(rank func(user int) int) record.Rejections {
 	return r
 }
 
-// Wilson is Wilson's 95 % interval of a share of k in n, for n > 0.
+// Wilson is Wilson's 95 % interval of a share of k in n, for n > 0. Of none and of
+// all its far end is that of the rule of three: 3 in n.
 func Wilson(k, n int) [2]float64 {
 	const z = 1.959963984540054
 	share, size := float64(k)/float64(n), float64(n)
+	switch k {
+	case 0:
+		return [2]float64{0, min(1, 3/size)}
+	case n:
+		return [2]float64{max(0, 1-3/size), 1}
+	}
 	centre := share + z*z/(2*size)
 	reach := z * math.Sqrt(share*(1-share)/size+z*z/(4*size*size))
 	scale := 1 + z*z/size
