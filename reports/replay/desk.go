@@ -20,6 +20,7 @@ type desk struct {
 	users       []standing
 	workers     int32
 	instruments []instrument
+	visit       visit // of the attempt that is being decided
 }
 
 // instrument takes attempts of one worker's users in order of time.
@@ -62,7 +63,8 @@ func newDesk(t Traffic, limits []limit, instruments ...instrument) *desk {
 func (d *desk) take(user int32, a *timeline.Attempt) {
 	local := user / d.workers
 	u, phases := &d.users[local], d.roster.Phases[user]
-	v := visit{Attempt: a, user: int(user), local: int(local), fresh: !u.seen, moved: !u.seen}
+	v := &d.visit // one for all, since each would be allocated
+	*v = visit{Attempt: a, user: int(user), local: int(local), fresh: !u.seen, moved: !u.seen}
 	for int(u.restarts) < len(d.roster.Restarts) && d.roster.Restarts[u.restarts] <= a.At {
 		u.restarts++
 		v.fresh = true
@@ -86,12 +88,12 @@ func (d *desk) take(user int32, a *timeline.Attempt) {
 	v.restarts = int(u.restarts)
 	v.before, v.flying = u.state, &u.flying
 	if u.limit.IsZero() {
-		d.show(&v)
+		d.show(v)
 		return
 	}
 	var state bucket.State
 	state, v.decision = admission.Decide(u.state, u.flying.at(a.At), u.limit.Allowance, bucket.Instant(a.At))
-	d.show(&v)
+	d.show(v)
 	u.state = state
 	if d.durations && v.decision.Outcome == admission.Admitted {
 		u.flying.add(a.At, a.Hold)
