@@ -27,6 +27,7 @@ type replayFlags struct {
 	rate, burst, concurrency values
 	scope                    scope
 	proxies                  prefixes
+	closedLoop               bool
 	json                     bool
 }
 
@@ -46,10 +47,14 @@ gzip; several files make one log, unless two hold the same lines, and - is stand
 input. Of an API log it also checks every recorded decision; without --rate and
 --burst that is all it does.
 
+With --closed-loop it also says what clients that obey Retry-After would meet,
+and how much later their requests would be served.
+
 Exit code 1: a recorded decision does not come out as recorded.
 Exit code 3: the log cannot tell, for instance on concurrency without durations.`,
 		Example: `  brimline replay access.log.gz --rate 10 --burst 10
   brimline replay access.log access.log.1 --rate 10,20,60 --burst 10,20,40 --scope /v1/invoice
+  brimline replay access.log.gz --rate 10 --burst 10 --closed-loop
   brimline replay api.jsonl
   brimline replay api.jsonl --rate 60 --burst 20 --concurrency 2,5 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -65,6 +70,7 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 	c.Flags().Var(&f.concurrency, "concurrency", "requests in flight at once; several with commas between them")
 	c.Flags().Var(&f.scope, "scope", "only requests at or below this path, such as /v1/invoice")
 	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	c.Flags().BoolVar(&f.closedLoop, "closed-loop", false, "also with clients that send a rejected request again when Retry-After has run out")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return c
 }
@@ -83,7 +89,11 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 	if err != nil {
 		return err
 	}
-	result, err := replay.Run(c.Context(), log, replay.Question{Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list})
+	progress := newReplayProgress(w.stderr)
+	result, err := replay.Run(c.Context(), log, replay.Question{
+		Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list, ClosedLoop: f.closedLoop, Progress: progress.show,
+	})
+	progress.end()
 	if errors.Is(err, replay.ErrNoAllowance) {
 		return fmt.Errorf("%w: give --rate and --burst", err)
 	}

@@ -87,6 +87,20 @@ func TestReplayText(t *testing.T) {
 	require.NotContains(t, got.stdout, "192.0.2.1")
 }
 
+func TestReplayClosedLoop(t *testing.T) {
+	log := access(4) + strings.Replace(access(1), "04:00:00", "05:00:00", 1)
+	got := runReplayed(t, log, "-", "--rate", "10", "--burst", "3", "--closed-loop")
+	require.Equal(t, exitHolds, got.code)
+	require.Contains(t, got.stdout, "clients that obey Retry-After")
+
+	got = runReplayed(t, log, "-", "--rate", "10", "--burst", "3", "--closed-loop", "--json")
+	var r record.Replay
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r))
+	require.Equal(t, []record.ReportClosed{{
+		Rate: 10, Burst: 3, Rejected: 1, Sendings: 6, UsersAffected: 1, Delay: record.ReportQuart{P95: 6, P99: 6, Max: 6},
+	}}, r.ClosedLoop)
+}
+
 func TestReplayOfOurOwnLog(t *testing.T) {
 	agreeing := apiEntry(1, "admitted", token) + apiEntry(3, "rate", 0) + apiEntry(2, "admitted", 0)
 	for _, c := range []struct {

@@ -83,7 +83,8 @@ type ReportQuart struct {
 type ReportClosed struct {
 	Rate          int64       `json:"rate"`
 	Burst         int64       `json:"burst"`
-	Rejected      int64       `json:"rejected"` // of all sendings, the repeated ones too
+	Concurrency   int64       `json:"concurrency,omitempty"` // absent: without a cap
+	Rejected      int64       `json:"rejected"`              // of all sendings, the repeated ones too
 	Sendings      int64       `json:"sendings"`
 	UsersAffected int         `json:"users_affected"`
 	Delay         ReportQuart `json:"delay_s"`  // of all requests, from when they were wanted to when they were admitted

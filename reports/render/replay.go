@@ -20,8 +20,12 @@ func Replay(w io.Writer, r record.Replay) error {
 		replayAgreement(&b, *r.Agreement)
 	}
 	if r.Refused == "" {
-		replayCells(&b, r)
-		replayNeeds(&b, r.BurstNeeded)
+		cells := r.Cells
+		if r.Cell != nil {
+			cells = []record.Cell{*r.Cell}
+		}
+		replayPart(&b, cells, r.BurstNeeded, r.ClosedLoop)
+		replayPlans(&b, r.Plans)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -107,6 +111,9 @@ func attempts(r record.Replay) string {
 	}
 	if r.AlreadyRefused > 0 {
 		text += fmt.Sprintf("; %s were refused with a 429 at the time", figure.Grouped(r.AlreadyRefused))
+	}
+	if r.LeftOut > 0 {
+		text += fmt.Sprintf("; %s by clients whose plan nobody knows are left out", figure.Grouped(r.LeftOut))
 	}
 	return text
 }

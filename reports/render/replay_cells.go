@@ -10,18 +10,24 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 )
 
-// replayCells writes one row for each allowance, or two grids where several
-// rates meet several bursts.
-func replayCells(b *strings.Builder, r record.Replay) {
-	cells := r.Cells
-	if r.Cell != nil {
-		cells = []record.Cell{*r.Cell}
+// replayPart writes what allowances do to one plan's attempts.
+func replayPart(b *strings.Builder, cells []record.Cell, needs []record.Needs, closed []record.ReportClosed) {
+	if len(cells) > 0 {
+		replayCells(b, cells)
 	}
+	replayNeeds(b, needs)
+	replayClosed(b, closed)
+}
+
+// replayCells writes one row for each allowance, or grids where several rates
+// meet several bursts.
+func replayCells(b *strings.Builder, cells []record.Cell) {
+	refused := cells[0].WithoutRefused != nil
 	if rates, bursts := axes(cells); len(rates) > 1 && len(bursts) > 1 && len(rates)*len(bursts) == len(cells) {
 		replayGrid(b, cells, len(bursts), "rejected / users affected", func(c record.Cell) string {
 			return fmt.Sprintf("%s / %s", figure.Grouped(c.Rejected), figure.Grouped(int64(c.UsersAffected)))
 		})
-		if r.AlreadyRefused > 0 {
+		if refused {
 			replayGrid(b, cells, len(bursts), "the same without the attempts that were refused at the time", func(c record.Cell) string {
 				return fmt.Sprintf("%s / %s", figure.Grouped(c.WithoutRefused.Rejected), figure.Grouped(int64(c.WithoutRefused.UsersAffected)))
 			})
@@ -31,7 +37,7 @@ func replayCells(b *strings.Builder, r record.Replay) {
 		})
 		return
 	}
-	replayRows(b, cells, r.AlreadyRefused > 0)
+	replayRows(b, cells, refused)
 }
 
 // axes lists the different rates and bursts in their order.
@@ -98,7 +104,7 @@ func replayRows(b *strings.Builder, cells []record.Cell, refused bool) {
 		}
 		return fmt.Sprintf("%s (no. %d)", percent(c.TopShare), c.TopRank)
 	})
-	if refused && cells[0].WithoutRefused != nil {
+	if refused {
 		column("without past 429s", func(c record.Cell) string {
 			return fmt.Sprintf("%s / %s", figure.Grouped(c.WithoutRefused.Rejected), figure.Grouped(int64(c.WithoutRefused.UsersAffected)))
 		})
@@ -107,7 +113,7 @@ func replayRows(b *strings.Builder, cells []record.Cell, refused bool) {
 	writeColumns(b, rows)
 	b.WriteString("  OK: fewer than 0.1 % of a user's attempts rejected; top user: whose rejections are most,\n" +
 		"  their share of all, and the user's place by attempts")
-	if refused && cells[0].WithoutRefused != nil {
+	if refused {
 		b.WriteString("; without past 429s: rejected / users\n" +
 			"  affected, had the attempts that were refused at the time not been made")
 	}
@@ -127,6 +133,50 @@ func replayNeeds(b *strings.Builder, needs []record.Needs) {
 		rows = append(rows, row)
 	}
 	b.WriteString("\nburst that users need to meet no rate rejection\n")
+	writeColumns(b, rows)
+}
+
+// replayPlans writes each plan under a line of its own.
+func replayPlans(b *strings.Builder, plans []record.ReplayPlan) {
+	for _, p := range plans {
+		fmt.Fprintf(b, "\n%s", plainText(p.Plan))
+		if a := p.Allowance; a != nil {
+			fmt.Fprintf(b, ", today %s per minute, burst %s", figure.Grouped(a.RequestsPerMinute), figure.Grouped(a.Burst))
+		}
+		fmt.Fprintf(b, ": %s by %s", figure.Count(p.Attempts, "attempt"), figure.Count(int64(p.Users), "user"))
+		if p.LeftOut > 0 {
+			fmt.Fprintf(b, "; without what %s sent under an allowance of their own", figure.Count(int64(p.LeftOut), "user"))
+		}
+		b.WriteString("\n")
+		if p.Attempts > 0 {
+			replayPart(b, p.Cells, p.BurstNeeded, p.ClosedLoop)
+		}
+	}
+}
+
+// replayClosed writes what clients that obey Retry-After would meet.
+func replayClosed(b *strings.Builder, closed []record.ReportClosed) {
+	if len(closed) == 0 {
+		return
+	}
+	concurrency := closed[0].Concurrency > 0
+	head := []string{"per minute", "burst"}
+	if concurrency {
+		head = append(head, "concurrency")
+	}
+	rows := [][]string{append(head, "429s", "of sendings", "users", "delay p50", "p95", "p99", "max", "unserved")}
+	for _, c := range closed {
+		row := []string{figure.Grouped(c.Rate), figure.Grouped(c.Burst)}
+		if concurrency {
+			row = append(row, figure.Grouped(c.Concurrency))
+		}
+		row = append(row, figure.Grouped(c.Rejected), figure.Grouped(c.Sendings), figure.Grouped(int64(c.UsersAffected)))
+		for _, x := range []float64{c.Delay.P50, c.Delay.P95, c.Delay.P99, c.Delay.Max} {
+			row = append(row, length(x))
+		}
+		rows = append(rows, append(row, figure.Grouped(c.Unserved)))
+	}
+	b.WriteString("\nclients that obey Retry-After: a rejected request is sent again when it has run out, later ones wait behind it\n")
 	writeColumns(b, rows)
 }
 

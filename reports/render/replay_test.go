@@ -73,7 +73,29 @@ func TestReplay(t *testing.T) {
 		cells.Cells = append(cells.Cells, record.Cell{Rate: 1200, Burst: 10, Concurrency: concurrency, Rejections: someRejections, WithoutRefused: &without})
 	}
 
+	closed := ours()
+	closed.Cells = cells.Cells
+	for _, c := range cells.Cells {
+		closed.ClosedLoop = append(closed.ClosedLoop, record.ReportClosed{
+			Rate: c.Rate, Burst: c.Burst, Concurrency: c.Concurrency, Rejected: 1200, Sendings: 1210, UsersAffected: 1,
+			Delay: record.ReportQuart{P95: 0.5, P99: 6, Max: 7200}, Unserved: 3,
+		})
+	}
+	plans := ours()
+	plans.LeftOut = 4
+	plans.Plans = []record.ReplayPlan{
+		{
+			Plan: "free\x1b[2J", Allowance: &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}, Users: 1, Attempts: 1200, LeftOut: 2,
+			Cells:       []record.Cell{{Rate: 10, Burst: 10, Rejections: someRejections}},
+			BurstNeeded: []record.Needs{{Rate: 10, P50: 1, P90: 2, P95: 3, P99: 4, Max: 5.5}},
+			ClosedLoop:  []record.ReportClosed{{Rate: 10, Burst: 10, Rejected: 1, Sendings: 5, UsersAffected: 1, Delay: record.ReportQuart{Max: 6}}},
+		},
+		{Plan: "pro"},
+	}
+
 	for name, r := range map[string]record.Replay{
+		"replay-closed.txt":   closed,
+		"replay-plans.txt":    plans,
 		"replay-one.txt":      demo(t, replay.Question{Rates: []int64{10}, Bursts: []int64{10}}),
 		"replay-row.txt":      demo(t, replay.Question{Rates: []int64{10, 60, 300}, Bursts: []int64{20}}),
 		"replay-grid.txt":     demo(t, replay.Question{Rates: []int64{10, 60, 300}, Bursts: []int64{10, 20, 100}}),

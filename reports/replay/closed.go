@@ -178,7 +178,7 @@ func (s *planSums) addDelays(late []spread) {
 
 func (s loopSum) closed(a record.ReportAllowance) record.ReportClosed {
 	r := s.sum
-	r.Rate, r.Burst, r.Delay = a.RequestsPerMinute, a.Burst, s.delays.quart(1_000)
+	r.Rate, r.Burst, r.Concurrency, r.Delay = a.RequestsPerMinute, a.Burst, a.Concurrency, s.delays.quart(1_000)
 	return r
 }
 

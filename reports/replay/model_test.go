@@ -281,7 +281,7 @@ func TestClosedLoopAgainstModel(t *testing.T) {
 		m := model{traffic, false}
 		for plan, ask := range asks {
 			a := ask.ClosedLoop[0]
-			want, delays := record.ReportClosed{Rate: a.RequestsPerMinute, Burst: a.Burst}, spread{}
+			want, delays := record.ReportClosed{Rate: a.RequestsPerMinute, Burst: a.Burst, Concurrency: a.Concurrency}, spread{}
 			for user := range traffic.Roster.Users {
 				sum, late := m.loop(on(m.visits(user), plan), a)
 				want.Sendings += sum.Sendings

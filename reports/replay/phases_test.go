@@ -104,7 +104,7 @@ func TestClosedLoop(t *testing.T) {
 			traffic := Traffic{Attempts: timeline.Of(c.attempts...), Roster: roster.Single("", nil, 1), Durations: true}
 			answers, err := traffic.WhatIf(t.Context(), []Ask{{ClosedLoop: []record.ReportAllowance{c.today}}})
 			require.NoError(t, err)
-			c.want.Rate, c.want.Burst = c.today.RequestsPerMinute, c.today.Burst
+			c.want.Rate, c.want.Burst, c.want.Concurrency = c.today.RequestsPerMinute, c.today.Burst, c.today.Concurrency
 			require.Equal(t, c.want, answers[0].ClosedLoop[0])
 		})
 	}
