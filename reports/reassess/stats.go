@@ -70,18 +70,26 @@ func effective(users []met) float64 {
 // of requests means something.
 const leastEffective = 30
 
-// clustered is the 95 % interval of the share of attempts that were rejected,
-// after Korn and Graubard: a user's attempts hang together, so the attempts
-// count as fewer by the design effect. Nil where too few users carry the share,
-// or nothing or everything was rejected and no variance can be seen.
+// clustered is the 95 % interval of the share of attempts that were rejected, and
+// its design effect. Nil where too few users carry the share, or nothing or
+// everything was rejected and no variance can be seen.
 func clustered(users []met) (interval *[2]float64, designEffect *float64) {
+	if len(users) == 0 || effective(users) < leastEffective {
+		return nil, nil
+	}
+	return kornGraubard(users)
+}
+
+// kornGraubard is that interval after Korn and Graubard: a user's attempts hang
+// together, so the attempts count as fewer by the design effect.
+func kornGraubard(users []met) (interval *[2]float64, designEffect *float64) {
 	var attempts, rejected float64
 	for _, m := range users {
 		attempts += float64(m.attempts)
 		rejected += float64(m.rejected())
 	}
 	n, p := float64(len(users)), rejected/attempts
-	if effective(users) < leastEffective || p == 0 || p == 1 {
+	if p == 0 || p == 1 {
 		return nil, nil
 	}
 	var squares float64 // of the linearised residuals

@@ -1,7 +1,6 @@
 package reassess
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,40 +91,4 @@ func TestClusteredSaysNothingOnNothing(t *testing.T) {
 	}
 	interval, _ := clustered(few)
 	require.Nil(t, interval, "29 effective users")
-}
-
-// Of uneven users drawn at random, the interval holds the truth about as often
-// as it says. An interval that took attempts as independent would not.
-func TestClusteredCovers(t *testing.T) {
-	random := rand.New(rand.NewPCG(11, 0))
-	population := make([]met, 2000)
-	var attempts, rejected int64
-	for i := range population {
-		n := min(int64(1/(1-random.Float64())), 60)
-		population[i].attempts = n
-		if random.IntN(5) == 0 {
-			population[i].rate = n - n/2
-		}
-		attempts += n
-		rejected += population[i].rate
-	}
-	truth := float64(rejected) / float64(attempts)
-	const draws = 400
-	hits, naive := 0, 0
-	for range draws {
-		users := make([]met, 300)
-		var n, k int
-		for i := range users {
-			users[i] = population[random.IntN(len(population))]
-			n, k = n+int(users[i].attempts), k+int(users[i].rate)
-		}
-		if interval, _ := clustered(users); interval != nil && interval[0] <= truth && truth <= interval[1] {
-			hits++
-		}
-		if w := replay.Wilson(k, n); w[0] <= truth && truth <= w[1] {
-			naive++
-		}
-	}
-	require.GreaterOrEqual(t, hits, draws*90/100)
-	require.LessOrEqual(t, naive, draws*80/100)
 }
