@@ -116,7 +116,7 @@ func gated(r record.Report) error {
 	var failed, missing []string
 	note := func(plan string, gates []record.ReportGate) {
 		for _, g := range gates {
-			switch text := fmt.Sprintf("%s%s is %s, where %s is asked for", plan, g.Name, g.Found, g.Need); g.State {
+			switch text := fmt.Sprintf("%s%s: %s, where the gate asks for %s", plan, g.Name, g.Found, g.Need); g.State {
 			case record.GateFails:
 				failed = append(failed, text)
 			case record.GateMissing:

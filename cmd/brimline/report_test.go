@@ -19,9 +19,15 @@ import (
 // reported carries out one report command and returns what it left behind.
 func reported(t *testing.T, args ...string) replayed {
 	t.Helper()
+	return reportedFrom(t, "", args...)
+}
+
+// reportedFrom is [reported] with something on standard input.
+func reportedFrom(t *testing.T, stdin string, args ...string) replayed {
+	t.Helper()
 	var out, errs bytes.Buffer
 	code := run(t.Context(), append([]string{"report"}, args...), world{
-		getenv: noEnvironment, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+		getenv: noEnvironment, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs,
 	})
 	return replayed{code, out.String(), errs.String()}
 }

@@ -3,11 +3,9 @@ package reassess
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
-	"github.com/invoicespec/brimline/internal/files"
 	"github.com/invoicespec/brimline/reports/record"
 )
 
@@ -28,20 +26,11 @@ type Earlier struct {
 
 // ReadEarlier reads a report.json.
 func ReadEarlier(path string) (Earlier, error) {
-	f, err := files.Open(path)
+	data, in, err := readWhole(path, maxReport, record.InputReport)
 	if err != nil {
-		return Earlier{}, fmt.Errorf("%s: %w", path, bare(err))
+		return Earlier{}, err
 	}
-	defer f.Close()
-	sum := &summing{}
-	data, err := io.ReadAll(io.TeeReader(io.LimitReader(f, maxReport+1), sum))
-	if err != nil {
-		return Earlier{}, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(data) > maxReport {
-		return Earlier{}, fmt.Errorf("%s: more than %d bytes", path, maxReport)
-	}
-	e := Earlier{input: sum.input(path, record.InputReport)}
+	e := Earlier{input: in}
 	switch schema := documentSchema(data); schema {
 	case record.ReportSchema:
 	case "brimline.report/1":

@@ -12,7 +12,7 @@ import (
 // allowances could ask of it, and what the traffic would at its busiest.
 
 // getCapacity is how the engine's capacity is measured.
-const getCapacity = `"brimline load --capacity" against the deployment measures it, and its folder is an input of the report`
+const getCapacity = `"brimline load --find-capacity" against the deployment measures it, and its folder is an input of the report`
 
 // engine is what is known of the engine's capacity.
 type engine struct {

@@ -55,7 +55,7 @@ func (c claim) conditions(p record.ReportPlan, x candidate, rules record.ReportR
 		l.add("evidence: "+string(kind), "filled", found, state)
 	}
 	if n, judged := wrong(p.Scores); judged {
-		l.add("decisions in load runs", "none that its limiter cannot have taken", figure.Count(n, "wrong decision"), holds(n == 0))
+		l.add("wrong decisions in load runs", "none", figure.Grouped(n), holds(n == 0))
 	}
 	goal := fmt.Sprintf("%s, by the lower bound too", figure.Short(rules.UsersOK))
 	ok := func(name string, x *record.Cell) {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/invoicespec/brimline/internal/files"
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
 )
@@ -108,6 +109,24 @@ func (d *digest) Close() error {
 
 func (d *digest) input(name string, kind record.InputKind) record.ReportInput {
 	return d.sum.input(name, kind)
+}
+
+// readWhole reads a file of at most so many bytes, and sums it up.
+func readWhole(path string, most int64, kind record.InputKind) ([]byte, record.ReportInput, error) {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, record.ReportInput{}, fmt.Errorf("%s: %w", path, bare(err))
+	}
+	defer f.Close()
+	sum := &summing{}
+	data, err := io.ReadAll(io.TeeReader(io.LimitReader(f, most+1), sum))
+	if err != nil {
+		return nil, record.ReportInput{}, fmt.Errorf("%s: %w", path, bare(err))
+	}
+	if int64(len(data)) > most {
+		return nil, record.ReportInput{}, fmt.Errorf("%s: more than %d bytes", path, most)
+	}
+	return data, sum.input(path, kind), nil
 }
 
 // summing counts and hashes what is written to it.

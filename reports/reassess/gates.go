@@ -29,6 +29,8 @@ type Gates struct {
 	Rules      record.ReportRules
 	Deployment *Deployment // nil: not described
 	Exempt     []Exemption
+
+	input record.ReportInput // the file; without a name: none
 }
 
 // GatesFile is a gates file as it is written. Every part may be left out.
@@ -107,13 +109,12 @@ func (s Share) MarshalText() ([]byte, error) {
 
 // ReadGates reads a gates file. Its errors name file, line and key.
 func ReadGates(path string) (Gates, error) {
-	var f GatesFile
-	doc, err := strictyaml.Read(path, &f)
+	data, in, err := readWhole(path, strictyaml.MaxSize, record.InputGates)
 	if err != nil {
 		return Gates{}, err
 	}
-	g, err := f.over(Rules(), doc)
-	g.Rules.From = path
+	g, err := ParseGates(path, data)
+	g.input = in
 	return g, err
 }
 

@@ -42,8 +42,11 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 	opt.Gates.Rules.MinUsers = max(opt.Gates.Rules.MinUsers, enough(opt.Gates.Rules.UsersOK))
 	rules := opt.Gates.Rules
 	r := record.Report{
-		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: rules, Seed: opt.Seed, Inputs: e.inputs,
+		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: rules, Seed: opt.Seed, Inputs: slices.Clone(e.inputs),
 		Gates: []record.ReportGate{}, Earlier: []record.ReportEarlier{}, Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: e.described(),
+	}
+	if opt.Gates.input.Name != "" {
+		r.Inputs = append(r.Inputs, opt.Gates.input)
 	}
 	for _, old := range opt.Earlier {
 		r.Earlier = append(r.Earlier, record.ReportEarlier{Name: old.input.Name, SHA256: old.input.SHA256, Until: old.report.Date})
