@@ -9,6 +9,7 @@ SOAK     ?= 50
 ENDINGS  ?= 100000
 FUZZTIME ?= 10s
 LOADTIME ?= 60
+LINES    ?= 10000000
 BENCH    ?= Decision
 COUNT    ?= 6
 
@@ -19,7 +20,7 @@ export BRIMLINE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint floors self-test kills soak endings bench load-compare fuzz foreign cover clean compiler database browser promtool proxies
+.PHONY: help build demo test lint floors self-test kills soak endings bench load-compare replay-compare fuzz foreign cover clean compiler database browser promtool proxies
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -69,6 +70,9 @@ foreign: proxies ## run the whole suite against other people's limiters, twice; 
 
 load-compare: build ## brimline load beside vegeta, k6, fortio, hey and wrk, LOADTIME=60 s each; wants a quiet machine
 	@SECONDS_EACH=$(LOADTIME) scripts/load-compare.sh
+
+replay-compare: build ## brimline replay beside goaccess on a log of LINES=10000000; wants a quiet machine
+	@LINES_EACH=$(LINES) scripts/replay-compare.sh
 
 cover: ## measure what the tests reach; leaves bin/cover.html
 	@mkdir -p bin

@@ -34,7 +34,7 @@ func storeys() [][]string {
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clientip", "reference/clock", "reference/permit", "reference/policy",
 			"reports/chart",
-			"scripts/loadcompare", "scripts/slownet",
+			"scripts/loadcompare", "scripts/replaycompare", "scripts/slownet",
 		},
 		1: {
 			"conformance/oracle", "conformance/target",
