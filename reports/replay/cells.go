@@ -11,9 +11,8 @@ import (
 // plan. A user who comes to it brings the bucket that today's allowances left,
 // in proportion, and what is in flight.
 type cells struct {
-	grids  []*grid // by plan
-	rows   ledger[row]
-	meters bool
+	grids []*grid // by plan
+	rows  ledger[row]
 }
 
 // row is one user's buckets on one plan.

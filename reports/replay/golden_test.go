@@ -171,7 +171,7 @@ func TestERDDAPBurstNeeded(t *testing.T) {
 func TestERDDAPToday(t *testing.T) {
 	log := erddap(t)
 	ten := record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}
-	traffic := replay.Traffic{Attempts: replay.AttemptsOf(log), Roster: roster.Single("free", &ten, log.Pools)}
+	traffic := replay.TrafficOf(log, roster.Single("free", &ten, log.Pools))
 	today, err := traffic.Today(t.Context())
 	require.NoError(t, err)
 

@@ -8,11 +8,11 @@ import (
 
 // TrafficOf is a log's attempts and whose they are.
 func TrafficOf(log *accesslog.Log, r *roster.Roster) Traffic {
-	return Traffic{Attempts: AttemptsOf(log), Roster: r, Durations: log.Holds != nil}
+	return Traffic{Attempts: attemptsOf(log), Roster: r, Durations: log.Holds != nil}
 }
 
-// AttemptsOf is the log's attempts as a timeline.
-func AttemptsOf(log *accesslog.Log) *timeline.Timeline {
+// attemptsOf is the log's attempts as a timeline.
+func attemptsOf(log *accesslog.Log) *timeline.Timeline {
 	list := make([]timeline.Attempt, len(log.Attempts))
 	for i, a := range log.Attempts {
 		list[i] = timeline.Attempt{At: a.At, Hold: timeline.NoHold, Pool: a.Pool}

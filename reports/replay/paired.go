@@ -68,7 +68,7 @@ func (d *daily) take(v *visit) {
 	d.cells.take(v)
 	after := d.rejected(g, v)
 	rows, _ := d.rows.at(v)
-	day := floorDiv(v.At, 24*3600*second)
+	day := floorDiv(v.At, daySeconds*second)
 	if n := len(*rows); n == 0 || (*rows)[n-1].Day != day {
 		*rows = append(*rows, UserDay{User: v.user, Day: day})
 	}

@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"context"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/roster"
@@ -75,6 +77,21 @@ func TestPhases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pass ends with its context, and leaves no worker behind.
+func TestPassEndsWithItsContext(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	ctx, cancel := context.WithCancel(t.Context())
+	traffic := Traffic{
+		Attempts: timeline.Of(times(100_000, 0, 0)...), Roster: roster.Single("", nil, 1),
+		Progress: func(done, of int64) {
+			require.EqualValues(t, 100_000, of)
+			cancel()
+		},
+	}
+	_, err := traffic.WhatIf(ctx, []Ask{{}})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // A client that obeys Retry-After: what it waits, and what waits behind it.

@@ -58,7 +58,8 @@ func Run(ctx context.Context, log *accesslog.Log, q Question) (record.Replay, er
 	if len(cells) == 0 && !ours && q.Roster == nil {
 		return record.Replay{}, ErrNoAllowance
 	}
-	t := Traffic{Attempts: AttemptsOf(log), Roster: q.Roster, Durations: log.Holds != nil, Progress: q.Progress}
+	t := TrafficOf(log, q.Roster)
+	t.Progress = q.Progress
 	if t.Roster == nil {
 		t.Roster = roster.Single("", nil, log.Pools)
 	}

@@ -122,13 +122,16 @@ func (s *surveying) take(v *visit) {
 		p.first = v.At
 	}
 	p.last = v.At
-	if day := floorDiv(v.At, 24*3600*second); len(p.days) == 0 || day != p.day {
+	if day := floorDiv(v.At, daySeconds*second); len(p.days) == 0 || day != p.day {
 		p.days[day], p.day = true, day
 	}
 }
 
-// second is one in microseconds.
-const second = 1_000_000
+// second is one in microseconds, daySeconds a day in seconds.
+const (
+	second     = 1_000_000
+	daySeconds = 24 * 3600
+)
 
 // floorDiv is a/b rounded down, for b > 0.
 func floorDiv(a, b int64) int64 {
