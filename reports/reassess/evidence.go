@@ -22,7 +22,7 @@ func (w *weighing) filled(s *subject, p record.ReportPlan) []record.ReportEviden
 		kind(record.EvidenceSaturation, getCapacity, w.evidence.engine.saturation()),
 		kind(record.EvidenceLatency, "it takes a capacity search, a load run, or a log with durations", append(latency(p.Scores), w.evidence.engine.latency()...)),
 		kind(record.EvidenceExhaustion, "it takes a log or a load run that shows 402, or the operations that were used", append(s.outOfOperations(), exhaustion(p.Binding)...)),
-		kind(record.EvidenceSupport, "--tickets FILE gives what customers wrote, and an empty one says that there is nothing", nil),
+		kind(record.EvidenceSupport, "--tickets FILE gives what customers wrote, and an empty one says that there is nothing", complained(w.tickets, s.plan)),
 	}
 }
 

@@ -20,8 +20,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
+	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/roster"
 )
 
 // Options say what the inputs cannot.
@@ -34,6 +37,36 @@ type Options struct {
 	Date      string                  // that notice counts from, YYYY-MM-DD; empty: the day of the latest evidence
 	Seed      uint64                  // of every draw
 	Progress  func(done, of int64)    // of one reading of a log's attempts; nil: nobody listens
+
+	Beside // what comes from neither a log nor a run
+}
+
+// Beside is what is known from elsewhere: all of it may be left out, and the
+// sections that would rest on it say so.
+type Beside struct {
+	Inputs   []record.ReportInput // what it was read from
+	People   func(*accesslog.Log) (People, error)
+	Plans    map[string]PlanFacts
+	Tickets  []Ticket
+	Asked    bool // somebody looked for tickets
+	Signals  Signals
+	Observed []record.ReportObserved
+}
+
+// People is whose the pools of an access log are.
+type People struct {
+	Roster   *roster.Roster
+	Coverage record.ReportCoverage
+	Name     func(user int) string                            // a pseudonym; nil: the rank by attempts
+	Boundary func(user int, from time.Time) (time.Time, bool) // the first billing boundary not before; nil: unknown
+	User     func(name string) (user int, ok bool)            // whom a ticket names; nil: nobody
+}
+
+// PlanFacts is what a price list says of a plan; nil is unknown.
+type PlanFacts struct {
+	Paid       *bool
+	Price      *float64 // of a user and month
+	Operations *int64   // of a user and month
 }
 
 // Report weighs the evidence. Gates that ask for fewer users than can show the
@@ -45,6 +78,7 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 		Schema: record.ReportSchema, Brimline: opt.Brimline, Rules: rules, Seed: opt.Seed, Inputs: slices.Clone(e.inputs),
 		Gates: []record.ReportGate{}, Earlier: []record.ReportEarlier{}, Plans: []record.ReportPlan{}, Logs: []record.Replay{}, Runs: e.described(),
 	}
+	r.Inputs = append(r.Inputs, opt.Beside.Inputs...)
 	if opt.Gates.input.Name != "" {
 		r.Inputs = append(r.Inputs, opt.Gates.input)
 	}
@@ -58,6 +92,9 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 	}
 	for _, src := range sources {
 		r.Logs = append(r.Logs, src.described)
+		if src.people.Coverage.From != "" {
+			r.Coverage = &src.people.Coverage
+		}
 	}
 	r.Date = cmp.Or(opt.Date, e.latest(sources))
 	subjects, err := e.subjects(sources)
@@ -65,12 +102,16 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 		return r, err
 	}
 	w := weighing{evidence: e, opt: opt, rules: rules, date: r.Date, subjects: subjects}
-	support := support(nil, false)
-	r.Support = &support
+	for _, s := range subjects {
+		s.know(opt.Plans[s.plan])
+	}
 	for _, src := range sources {
 		if err := w.replay(ctx, src); err != nil {
 			return r, err
 		}
+	}
+	if r.Support, err = w.support(ctx, sources); err != nil {
+		return r, err
 	}
 	for _, s := range subjects {
 		if err := w.weigh(ctx, s); err != nil {
@@ -85,7 +126,7 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 	}
 	fairness := fairness(w.fair())
 	r.Fairness = &fairness
-	migration := migration(Signals{}, cmp.Or(r.Capacity.Share, w.todayShare()), opt.Gates.Deployment)
+	migration := migration(opt.Signals, cmp.Or(r.Capacity.Share, w.todayShare()), opt.Gates.Deployment)
 	r.Migration = &migration
 	slices.SortStableFunc(r.Plans, func(a, b record.ReportPlan) int {
 		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(affected(b), affected(a)), cmp.Compare(a.Plan, b.Plan))

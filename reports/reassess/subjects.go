@@ -29,6 +29,7 @@ type source struct {
 	traffic   replay.Traffic
 	described record.Replay // what was read, assumed and found missing
 	from      string        // who names the plans and allowances
+	people    People
 	seen      replay.Survey
 	was       []*recorded
 	peaks     *record.ReportPeaks // today's; nil: an allowance is unknown
@@ -89,8 +90,17 @@ func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
 		return nil, errors.New("a plan or an allowance was stated for an access log, and none was given")
 	}
 	if e.access != nil {
-		r, from := roster.Single(cmp.Or(opt.Plan, Everybody), opt.Allowance, e.access.Pools), "--allowance"
-		list = append(list, &source{name: strings.Join(e.accessNames, ", "), log: e.access, from: from, traffic: replay.TrafficOf(e.access, r)})
+		s := &source{name: strings.Join(e.accessNames, ", "), log: e.access, from: "--allowance"}
+		s.people.Roster = roster.Single(cmp.Or(opt.Plan, Everybody), opt.Allowance, e.access.Pools)
+		if opt.People != nil {
+			var err error
+			if s.people, err = opt.People(e.access); err != nil {
+				return nil, err
+			}
+			s.from = s.people.Coverage.From
+		}
+		s.traffic = replay.TrafficOf(e.access, s.people.Roster)
+		list = append(list, s)
 	}
 	if e.api != nil {
 		list = append(list, &source{name: strings.Join(e.apiNames, ", "), log: e.api, from: "the API log", traffic: replay.TrafficOf(e.api, fromDecided(e.api))})
@@ -165,6 +175,9 @@ func (e Evidence) subjects(sources []*source) ([]*subject, error) {
 	}
 	return list, nil
 }
+
+// know takes over what a price list says.
+func (s *subject) know(f PlanFacts) { s.paid, s.price, s.operations = f.Paid, f.Price, f.Operations }
 
 // rate is the plan's, where it is known, and else above all.
 func (s *subject) rate() int64 {

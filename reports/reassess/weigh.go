@@ -16,6 +16,7 @@ type weighing struct {
 	rules    record.ReportRules
 	date     string
 	subjects []*subject
+	tickets  record.ReportSupport
 	weighed  []*weighed // in the order of subjects
 }
 
@@ -135,7 +136,11 @@ func (w *weighing) weigh(ctx context.Context, s *subject) error {
 	}
 	cost := cost(s.peaks(), then, s.service())
 	p.Cost = &cost
-	notice := c.notice(p.Verdict, nil, w.date, w.opt.Gates.Exempt, w.rules)
+	losses, err := w.losses(ctx, c, s, p.Verdict)
+	if err != nil {
+		return err
+	}
+	notice := c.notice(p.Verdict, losses, w.date, w.opt.Gates.Exempt, w.rules)
 	p.Notice = &notice
 	p.Verdict.Because = append(because(p, w.rules), s.doubted()...)
 	x.claim, x.plan = c, p
@@ -269,7 +274,7 @@ func (w *weighing) together(ctx context.Context, sources []*source, r *record.Re
 		plans = append(plans, x.plan)
 	}
 	s := w.evidence.engine.section(today, then, worst(plans), w.rules)
-	s.Latency = w.latencies()
+	s.Latency, s.Observed = w.latencies(), append(s.Observed, w.opt.Observed...)
 	for _, x := range w.weighed {
 		for _, text := range x.subject.saturation() {
 			s.Runs = append(s.Runs, x.subject.plan+", "+text)
