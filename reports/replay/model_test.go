@@ -206,11 +206,12 @@ func TestWhatIfAgainstModel(t *testing.T) {
 			ask.Each = ask.Cells[:1]
 			asks = append(asks, ask)
 		}
-		seen, err := traffic.Survey(t.Context())
-		require.NoError(t, err)
 		memory := rapid.SampledFrom([]int{1, 300, maxMemory}).Draw(t, "memory")
-		answers, err := traffic.whatIf(t.Context(), asks, seen, memory)
+		answers, seen, err := traffic.whatIf(t.Context(), asks, memory)
 		require.NoError(t, err)
+		alone, err := traffic.Survey(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, alone, seen, "counted beside the replay or alone")
 		all, kept := model{traffic, false}, model{traffic, true}
 		for plan, ask := range asks {
 			for i, a := range ask.Cells {

@@ -66,31 +66,54 @@ func Run(ctx context.Context, log *accesslog.Log, q Question) (record.Replay, er
 	if t.Attempts.Len() == 0 {
 		return record.Replay{}, noAttempts(log)
 	}
+	if why := refusal(log, q); why != "" {
+		return t.refuse(ctx, log, q, why)
+	}
+	var agreement *record.Agreed
+	if ours {
+		agreed, asRecorded := again(log)
+		agreement = &agreed
+		if len(cells) == 0 && q.Roster == nil {
+			seen, err := t.Survey(ctx)
+			result := describe(log, seen, q)
+			result.Agreement, result.Cell = agreement, &asRecorded
+			return result, err
+		}
+	}
+	asks := t.asks(cells, q)
+	answers, seen, err := t.whatIf(ctx, asks, maxMemory)
+	if err != nil {
+		return record.Replay{}, err
+	}
+	result := describe(log, seen, q)
+	result.Agreement = agreement
+	if q.Roster != nil {
+		result.Plans = t.plans(answers, seen)
+		return result, nil
+	}
+	a := answers[0]
+	result.BurstNeeded, result.ClosedLoop = a.BurstNeeded, a.ClosedLoop
+	if len(a.Cells) == 1 {
+		result.Cell = &a.Cells[0]
+	} else {
+		result.Cells = a.Cells
+	}
+	return result, nil
+}
+
+// refuse tells what was read, and why it does not answer.
+func (t Traffic) refuse(ctx context.Context, log *accesslog.Log, q Question, why string) (record.Replay, error) {
 	seen, err := t.Survey(ctx)
 	if err != nil {
 		return record.Replay{}, err
 	}
 	result := describe(log, seen, q)
-	if why := refusal(log, q); why != "" {
-		result.Refused = why
-		return result, &RefusedError{Why: why}
-	}
-	if ours {
-		agreed, asRecorded := again(log)
-		result.Agreement = &agreed
-		if len(cells) == 0 && q.Roster == nil {
-			result.Cell = &asRecorded
-			return result, nil
-		}
-	}
-	if err := t.run(ctx, &result, cells, seen, q); err != nil {
-		return record.Replay{}, err
-	}
-	return result, nil
+	result.Refused = why
+	return result, &RefusedError{Why: why}
 }
 
-// run asks every plan the same, or each for its own allowance.
-func (t Traffic) run(ctx context.Context, result *record.Replay, cells []record.ReportAllowance, seen Survey, q Question) error {
+// asks asks every plan the same, or each for its own allowance.
+func (t Traffic) asks(cells []record.ReportAllowance, q Question) []Ask {
 	asks := make([]Ask, len(t.Roster.Plans))
 	for i, p := range t.Roster.Plans {
 		asks[i] = Ask{Cells: cells, Rates: q.Rates}
@@ -101,28 +124,18 @@ func (t Traffic) run(ctx context.Context, result *record.Replay, cells []record.
 			asks[i].ClosedLoop = asks[i].Cells
 		}
 	}
-	answers, err := t.whatIf(ctx, asks, seen, maxMemory)
-	if err != nil {
-		return err
-	}
-	if q.Roster == nil {
-		a := answers[0]
-		result.BurstNeeded, result.ClosedLoop = a.BurstNeeded, a.ClosedLoop
-		if len(a.Cells) == 1 {
-			result.Cell = &a.Cells[0]
-		} else {
-			result.Cells = a.Cells
-		}
-		return nil
-	}
+	return asks
+}
+
+func (t Traffic) plans(answers []Answer, seen Survey) (list []record.ReplayPlan) {
 	for i, a := range answers {
 		p, s := t.Roster.Plans[i], seen.Plans[i]
-		result.Plans = append(result.Plans, record.ReplayPlan{
+		list = append(list, record.ReplayPlan{
 			Plan: p.Name, Allowance: p.Today, Users: s.Users, Attempts: s.Attempts, AlreadyRefused: s.Refused, LeftOut: s.LeftOut,
 			Cells: a.Cells, BurstNeeded: a.BurstNeeded, ClosedLoop: a.ClosedLoop,
 		})
 	}
-	return nil
+	return list
 }
 
 // asTold is an allowance without its cap where the log cannot tell of it.

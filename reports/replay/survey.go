@@ -26,27 +26,49 @@ type PlanTraffic struct {
 
 // Survey counts without deciding anything.
 func (t Traffic) Survey(ctx context.Context) (Survey, error) {
-	plans := len(t.Roster.Plans)
-	counts := make([]*surveying, workers())
-	take := make([]taker, len(counts))
+	sum := newSurveySum(t)
+	counts, take := make([]*surveying, workers()), make([]taker, workers())
 	for w := range counts {
-		counts[w] = newSurveying(plans, t.Roster.Users)
-		take[w] = newDesk(t, make([]limit, plans), counts[w]).take
+		counts[w] = newSurveying(t)
+		take[w] = newDesk(t, make([]limit, len(t.Roster.Plans)), counts[w]).take
 	}
 	leftOut, err := t.pass(ctx, everybody, take)
 	if err != nil {
 		return Survey{}, err
 	}
-	s := Survey{Plans: make([]PlanTraffic, plans), LeftOut: leftOut}
-	for i := range s.Plans {
-		s.Plans[i].attempts = make([]uint32, t.Roster.Users)
-		days := map[int64]bool{}
-		for w, c := range counts {
-			s.Plans[i].add(c.plans[i], w, len(counts), days)
-		}
-		s.Plans[i].Days = len(days)
+	sum.add(counts)
+	return sum.survey(leftOut), nil
+}
+
+// surveySum adds up what workers count.
+type surveySum struct {
+	plans []PlanTraffic
+	days  []map[int64]bool // by plan
+}
+
+func newSurveySum(t Traffic) *surveySum {
+	s := &surveySum{plans: make([]PlanTraffic, len(t.Roster.Plans))}
+	for i := range s.plans {
+		s.plans[i].attempts = make([]uint32, t.Roster.Users)
+		s.days = append(s.days, map[int64]bool{})
 	}
-	return s, nil
+	return s
+}
+
+// add adds what all workers of a pass counted.
+func (s *surveySum) add(counts []*surveying) {
+	for i := range s.plans {
+		for w, c := range counts {
+			s.plans[i].add(c.plans[i], w, len(counts), s.days[i])
+		}
+	}
+}
+
+func (s *surveySum) survey(leftOut int64) Survey {
+	for i, days := range s.days {
+		s.plans[i].Days = len(days)
+	}
+	return Survey{Plans: s.plans, LeftOut: leftOut}
 }
 
 func (p *PlanTraffic) add(c *planSurvey, w, n int, days map[int64]bool) {
@@ -62,15 +84,17 @@ func (p *PlanTraffic) add(c *planSurvey, w, n int, days map[int64]bool) {
 			p.LeftOut++
 		}
 	}
-	for day := range c.days {
-		days[day] = true
-	}
 	p.Refused += c.refused
 	if len(c.days) > 0 {
-		if p.First == 0 || c.first < p.First {
+		if len(days) == 0 || c.first < p.First {
 			p.First = c.first
 		}
-		p.Last = max(p.Last, c.last)
+		if len(days) == 0 || c.last > p.Last {
+			p.Last = c.last
+		}
+	}
+	for day := range c.days {
+		days[day] = true
 	}
 }
 
@@ -98,14 +122,19 @@ type planSurvey struct {
 	first, last int64
 }
 
-func newSurveying(plans, users int) *surveying {
+func newSurveying(t Traffic) *surveying {
 	n := workers()
-	s := &surveying{plans: make([]*planSurvey, plans)}
+	s := &surveying{plans: make([]*planSurvey, len(t.Roster.Plans))}
 	for i := range s.plans {
-		each := (users + n - 1) / n
+		each := (t.Roster.Users + n - 1) / n
 		s.plans[i] = &planSurvey{attempts: make([]uint32, each), leftOut: make([]bool, each), days: map[int64]bool{}, day: -1}
 	}
 	return s
+}
+
+// refused reports whether any attempt was, at the time.
+func (s *surveying) refused() bool {
+	return slices.ContainsFunc(s.plans, func(p *planSurvey) bool { return p.refused > 0 })
 }
 
 func (s *surveying) take(v *visit) {

@@ -2,9 +2,9 @@ package replay
 
 import (
 	"context"
+	"slices"
 
 	"github.com/invoicespec/brimline/reports/record"
-	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // Ask is what is asked of one plan. Allowances without a concurrency are
@@ -38,79 +38,88 @@ const maxMemory = 512 << 20
 
 // WhatIf answers one ask for each plan of the roster.
 func (t Traffic) WhatIf(ctx context.Context, asks []Ask) ([]Answer, error) {
-	seen, err := t.Survey(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.whatIf(ctx, asks, seen, maxMemory)
+	answers, _, err := t.whatIf(ctx, asks, maxMemory)
+	return answers, err
 }
 
-func (t Traffic) whatIf(ctx context.Context, asks []Ask, seen Survey, memory int) ([]Answer, error) {
+// whatIf answers, and tells what there was to answer from.
+func (t Traffic) whatIf(ctx context.Context, asks []Ask, memory int) ([]Answer, Survey, error) {
 	today, err := t.today()
 	if err != nil {
-		return nil, err
+		return nil, Survey{}, err
 	}
 	grids, err := t.grids(asks)
 	if err != nil {
-		return nil, err
+		return nil, Survey{}, err
 	}
-	sums, bytes := make([]*planSums, len(asks)), 0
-	for i, g := range grids {
-		p := &seen.Plans[i]
-		sums[i] = newPlanSums(g, p)
-		each := g.bytes()
-		if p.Refused > 0 {
-			each *= 2
-		}
-		bytes += p.Users * each
+	w := &whatIf{Traffic: t, today: today, grids: grids, survey: newSurveySum(t)}
+	each := 0
+	for _, g := range grids {
+		w.sums = append(w.sums, newPlanSums(g))
+		each = max(each, g.bytes())
 	}
-	parts := bytes/memory + 1
+	parts := int32(t.Roster.Users*each/memory + 1)
 	for part := range parts {
-		if err := t.part(ctx, today, grids, sums, int32(part), int32(parts)); err != nil {
-			return nil, err
+		if err := w.part(ctx, part, parts); err != nil {
+			return nil, Survey{}, err
 		}
 	}
+	seen := w.survey.survey(w.leftOut)
 	answers := make([]Answer, len(asks))
-	for i, s := range sums {
-		answers[i] = s.answer(asks[i])
+	for i, s := range w.sums {
+		answers[i] = s.answer(asks[i], &seen.Plans[i])
 	}
-	return answers, nil
+	return answers, seen, nil
 }
 
-// part replays one of several parts of the users.
-func (t Traffic) part(ctx context.Context, today []limit, grids []*grid, sums []*planSums, part, parts int32) error {
+// whatIf is a what-if while it is under way.
+type whatIf struct {
+	Traffic
+	today   []limit
+	grids   []*grid
+	sums    []*planSums
+	survey  *surveySum
+	leftOut int64
+}
+
+// part replays one of several parts of the users: all their attempts, and where
+// any of them was refused at the time, once more without such.
+func (w *whatIf) part(ctx context.Context, part, parts int32) error {
 	n := int32(workers())
-	kept := false
-	for _, s := range sums {
-		kept = kept || s.seen.Refused > 0
+	mine := func(user int32) bool { return user/n%parts == part }
+	counts, loops := make([]*surveying, n), make([]*closedLoop, n)
+	all, take := make([]*cells, n), make([]taker, n)
+	for i := range take {
+		counts[i], all[i], loops[i] = newSurveying(w.Traffic), newCells(w.Traffic, w.grids), newClosedLoop(w.Traffic, w.grids)
+		take[i] = newDesk(w.Traffic, w.today, counts[i], all[i], loops[i]).take
 	}
-	take := make([]taker, n)
-	all, rest, loops := make([]*cells, n), make([]*cells, n), make([]*closedLoop, n)
-	for w := range take {
-		all[w], loops[w] = newCells(t, grids), newClosedLoop(t, grids)
-		take[w] = newDesk(t, today, all[w], loops[w]).take
-		if kept {
-			rest[w] = newCells(t, grids)
-			take[w] = both(take[w], keptOnly(newDesk(t, today, rest[w]).take))
-		}
-	}
-	_, err := t.pass(ctx, func(user int32) bool { return user/n%parts == part }, take)
-	if err != nil {
+	var err error
+	if w.leftOut, err = w.pass(ctx, mine, take); err != nil {
 		return err
 	}
-	for plan, s := range sums {
-		for user := range t.Roster.Users {
-			w, local := user%int(n), user/int(n)
-			if r := all[w].rows.rows[plan][local]; r != nil {
+	w.survey.add(counts)
+	kept := all
+	if slices.ContainsFunc(counts, (*surveying).refused) {
+		kept = make([]*cells, n)
+		for i := range take {
+			kept[i] = newCells(w.Traffic, w.grids)
+			take[i] = keptOnly(newDesk(w.Traffic, w.today, kept[i]).take)
+		}
+		if _, err := w.pass(ctx, mine, take); err != nil {
+			return err
+		}
+	}
+	for plan, s := range w.sums {
+		for user := range w.Roster.Users {
+			i, local := user%int(n), user/int(n)
+			if r := all[i].rows.rows[plan][local]; r != nil {
 				s.add(user, r)
 			}
-			if kept {
-				if r := rest[w].rows.rows[plan][local]; r != nil {
-					s.addKept(user, r)
-				}
+			if r := kept[i].rows.rows[plan][local]; r != nil {
+				s.addKept(user, r)
 			}
-			if c := loops[w].rows.rows[plan][local]; c != nil {
-				s.addClosed(c, t.Attempts.Last(), t.Roster.Restarts)
+			if c := loops[i].rows.rows[plan][local]; c != nil {
+				s.addClosed(c, w.Attempts.Last(), w.Roster.Restarts)
 			}
 		}
 		for _, l := range loops {
@@ -120,28 +129,17 @@ func (t Traffic) part(ctx context.Context, today []limit, grids []*grid, sums []
 	return nil
 }
 
-func both(a, b taker) taker {
-	return func(user int32, attempt *timeline.Attempt) {
-		a(user, attempt)
-		b(user, attempt)
-	}
-}
-
 // planSums adds up the users of one plan.
 type planSums struct {
 	*grid
-	seen      *PlanTraffic
 	all, kept []tally // by setting
 	peaks     [][]int64
 	loops     []loopSum
 	users     []UserCounts
 }
 
-func newPlanSums(g *grid, seen *PlanTraffic) *planSums {
-	s := &planSums{grid: g, seen: seen, all: make([]tally, len(g.settings)), peaks: make([][]int64, len(g.rates))}
-	if seen.Refused > 0 {
-		s.kept = make([]tally, len(g.settings))
-	}
+func newPlanSums(g *grid) *planSums {
+	s := &planSums{grid: g, all: make([]tally, len(g.settings)), kept: make([]tally, len(g.settings)), peaks: make([][]int64, len(g.rates))}
 	for range g.closed {
 		s.loops = append(s.loops, loopSum{delays: spread{}})
 	}
@@ -172,16 +170,16 @@ func (s *planSums) addKept(user int, r *row) {
 	}
 }
 
-func (s *planSums) answer(ask Ask) Answer {
+func (s *planSums) answer(ask Ask, seen *PlanTraffic) Answer {
 	var a Answer
 	for i, at := range s.cells {
 		asked := ask.Cells[i]
 		c := record.Cell{
 			Rate: asked.RequestsPerMinute, Burst: asked.Burst, Concurrency: asked.Concurrency,
-			Rejections: s.all[at].summary(s.seen.rank),
+			Rejections: s.all[at].summary(seen.rank),
 		}
-		if s.kept != nil {
-			without := s.kept[at].summary(s.seen.rank)
+		if seen.Refused > 0 {
+			without := s.kept[at].summary(seen.rank)
 			c.WithoutRefused = &without
 		}
 		a.Cells = append(a.Cells, c)
