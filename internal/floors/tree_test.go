@@ -29,7 +29,7 @@ func storeys() [][]string {
 	return [][]string{
 		0: {
 			"conformance/contract", "conformance/contract/control", "docs", "examples", "features",
-			"internal/build", "internal/figure", "internal/files", "internal/floors", "internal/hostclock", "internal/pgtest", "internal/proxytest", "internal/settings", "internal/slownet", "internal/strictjson", "internal/strictyaml",
+			"internal/build", "internal/figure", "internal/files", "internal/floors", "internal/hostclock", "internal/pgtest", "internal/proxytest", "internal/settings", "internal/slownet", "internal/strictcsv", "internal/strictjson", "internal/strictyaml",
 			"loadgen/arrival", "loadgen/dice", "loadgen/lean", "loadgen/manners",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clientip", "reference/clock", "reference/permit", "reference/policy",

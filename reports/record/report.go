@@ -69,16 +69,17 @@ func BurstPolicies() []BurstPolicy {
 // ReportCoverage says of whom the plan is known. Whoever is left out is in no
 // figure of a plan.
 type ReportCoverage struct {
-	From          string `json:"from"` // what names the plans
-	Clients       int    `json:"clients"`
-	ClientsKnown  int    `json:"clients_known"`
-	Attempts      int64  `json:"attempts"`
-	AttemptsKnown int64  `json:"attempts_known"`
-	Users         int    `json:"users"`
-	Overrides     int    `json:"overrides"`    // users with an allowance of their own at some time
-	PlanChanges   int    `json:"plan_changes"` // within the traffic
-	Restarts      int    `json:"restarts"`     // within the traffic; each fills every bucket
-	Pseudonyms    string `json:"pseudonyms"`   // how users are named: by rank, or by a key that keeps names from report to report
+	From          string  `json:"from"` // what names the plans
+	Clients       int     `json:"clients"`
+	ClientsKnown  int     `json:"clients_known"`
+	Attempts      int64   `json:"attempts"`
+	AttemptsKnown int64   `json:"attempts_known"`
+	Users         int     `json:"users"`
+	Overrides     int     `json:"overrides"`    // users with an allowance of their own at some time
+	PlanChanges   int     `json:"plan_changes"` // within the traffic
+	Restarts      int     `json:"restarts"`     // within the traffic; each fills every bucket
+	LeftOut       []Count `json:"left_out"`     // clients, by reason
+	Pseudonyms    string  `json:"pseudonyms"`   // how users are named: by rank, or by a key that keeps names from report to report
 }
 
 // ReportEarlier is an earlier report that was given.

@@ -1,7 +1,10 @@
 // Package roster says whose the pools of a log are: which user, on which plan,
-// and since when.
+// and since when. A plan map ([Read]) is that and what a plan costs, as people
+// write it: strict YAML, with the users in it or in a table beside it.
 //
-// Most callers want [Single], for a log of which nothing is known but the plan.
+// Most callers want [Single], for a log of which nothing is known but the plan,
+// or [Read], then [Map.Resolve]. Whoever the map does not cover is left out and
+// counted ([record.ReportCoverage]); nobody is guessed to be on a plan.
 package roster
 
 import (
@@ -17,12 +20,20 @@ type Roster struct {
 	UserOf   []int32   // by pool; -1: nobody knows the plan of it
 	Phases   [][]Phase // by user, in order of time; the first from [math.MinInt64]
 	Restarts []int64   // microseconds since 1970, in order: every bucket is full again
+
+	IDs      []string               // by user, as evidence names them, to join it and never to be shown; nil: unknown
+	Billing  []int                  // by user: the day of the month on which a billing period begins; nil or 0: unknown
+	Coverage *record.ReportCoverage // nil: nothing names the plans
 }
 
 // Plan is a plan as it is today.
 type Plan struct {
 	Name  string
 	Today *record.ReportAllowance // nil: unknown
+
+	Paid       *bool  // nil: unknown
+	Price      *Price // nil: unknown
+	Operations *int64 // paid ones of a user and month; nil: unknown
 }
 
 // Phase is what a user is on from an instant, in microseconds since 1970, until
