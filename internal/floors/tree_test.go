@@ -33,7 +33,7 @@ func storeys() [][]string {
 			"loadgen/arrival", "loadgen/dice", "loadgen/lean", "loadgen/manners",
 			"reference/account", "reference/admission", "reference/bucket", "reference/bucket/buckettest",
 			"reference/clientip", "reference/clock", "reference/permit", "reference/policy",
-			"reports/chart",
+			"reports/render/chart",
 			"scripts/loadcompare", "scripts/replaycompare", "scripts/slownet",
 		},
 		1: {

@@ -31,12 +31,16 @@ func JUnit(w io.Writer, c record.Conformance) error {
 		doc.Tests += suite.Tests
 		doc.Failures += suite.Failures
 	}
+	return doc.write(w)
+}
+
+func (s junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
 	enc := xml.NewEncoder(w)
 	enc.Indent("", "  ")
-	if err := enc.Encode(doc); err != nil {
+	if err := enc.Encode(s); err != nil {
 		return fmt.Errorf("write JUnit XML: %w", err)
 	}
 	_, err := io.WriteString(w, "\n")
@@ -139,8 +143,11 @@ func junitCaseOf(c record.Clause, s record.Scenario) junitCase {
 
 // junitClass puts a clause below its group.
 func junitClass(c record.Clause) string {
-	return "brimline." + strings.NewReplacer(" ", "_", ".", "_").Replace(c.Group) + "." + c.ID
+	return "brimline." + junitWord(c.Group) + "." + c.ID
 }
+
+// junitWord is a name that can be a part of a class.
+func junitWord(s string) string { return strings.NewReplacer(" ", "_", ".", "_").Replace(Visible(s)) }
 
 // junitMessageOf is what is seen where there is room for one line.
 func junitMessageOf(c record.Clause, s record.Scenario) string {

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/invoicespec/brimline/internal/figure"
-	"github.com/invoicespec/brimline/reports/chart"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render/chart"
 )
 
 //go:embed report.html.tmpl

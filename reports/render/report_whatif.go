@@ -5,8 +5,8 @@ import (
 	"html/template"
 
 	"github.com/invoicespec/brimline/internal/figure"
-	"github.com/invoicespec/brimline/reports/chart"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/render/chart"
 )
 
 // noWhatIf says why there is no what-if, or nothing.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/invoicespec/brimline/reports/chart"
+	"github.com/invoicespec/brimline/reports/render/chart"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
