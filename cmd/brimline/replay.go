@@ -121,24 +121,9 @@ func agreement(result record.Replay) error {
 	return nil
 }
 
-// readLog ends with the context, even while a terminal or a pipe has nothing to
-// say: a read from either cannot be interrupted.
+// readLog ends with the context, as [cancelled] does.
 func readLog(ctx context.Context, sources []accesslog.Source, opt accesslog.Options) (*accesslog.Log, error) {
-	type answer struct {
-		log *accesslog.Log
-		err error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		log, err := accesslog.Read(ctx, sources, opt)
-		answers <- answer{log, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.log, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return cancelled(ctx, func() (*accesslog.Log, error) { return accesslog.Read(ctx, sources, opt) })
 }
 
 func (f replayFlags) print(w io.Writer, result record.Replay) error {

@@ -27,6 +27,7 @@ type reportFlags struct {
 	seed       uint64
 	json       bool
 	gate       bool
+	junit      string
 	printGates bool
 }
 
@@ -82,6 +83,7 @@ is among the inputs that measured the machine it was run on; brimline load said 
 	c.Flags().Uint64Var(&f.seed, "seed", reportSeed, "of the draws that intervals of differences are from")
 	c.Flags().BoolVar(&f.json, "json", false, "print report.json")
 	c.Flags().BoolVar(&f.gate, "gate", false, "end in exit code 1 where a gate fails, and in 3 where the evidence is not enough")
+	c.Flags().StringVar(&f.junit, "junit", "", "write the gates as JUnit XML into `FILE`")
 	return c
 }
 
@@ -164,7 +166,10 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 	if err != nil {
 		return record.Report{}, err
 	}
+	progress := newReplayProgress(w.stderr)
+	opt.Progress = progress.show
 	report, err := evidence.Report(ctx, opt)
+	progress.end()
 	if err != nil {
 		return record.Report{}, err
 	}

@@ -86,8 +86,13 @@ func TestReportWithACapacitySearch(t *testing.T) {
 			require.NotNil(t, r.Capacity.Share)
 			got = reported(t, log, dir, "--allowance", "10/10", "--out", t.TempDir())
 			require.Contains(t, got.stdout, c.headline)
-			gated := reported(t, log, dir, "--allowance", "10/10", "--out", t.TempDir(), "--gate")
-			require.Equal(t, exitFails, gated.code, "enough users are not OK today")
+			junit := filepath.Join(t.TempDir(), "gates.xml")
+			gated := reported(t, log, dir, "--allowance", "10/10", "--out", t.TempDir(), "--gate", "--junit", junit)
+			require.Equal(t, exitFails, gated.code, "not enough users are OK today")
+			require.Contains(t, gated.stderr, "the first: ")
+			xml, err := os.ReadFile(junit)
+			require.NoError(t, err)
+			require.Contains(t, string(xml), `<failure type="fails" message="asked for: 99 %`)
 		})
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/invoicespec/brimline/reports/render"
 )
 
-// write leaves the three files and says the verdicts, or prints the JSON.
+// write leaves the files and says the verdicts, or prints the JSON.
 func (f reportFlags) write(w io.Writer, r record.Report) error {
-	var asJSON, asHTML, asMarkdown bytes.Buffer
+	var asJSON, asHTML, asMarkdown, asJUnit bytes.Buffer
 	out := json.NewEncoder(&asJSON)
 	out.SetIndent("", "  ")
-	err := errors.Join(out.Encode(r), render.ReportHTML(&asHTML, r), render.ReportMarkdown(&asMarkdown, r))
+	err := errors.Join(out.Encode(r), render.ReportHTML(&asHTML, r), render.ReportMarkdown(&asMarkdown, r), render.ReportJUnit(&asJUnit, r))
 	if err != nil {
 		return err
 	}
@@ -33,6 +33,11 @@ func (f reportFlags) write(w io.Writer, r record.Report) error {
 			if err := replaceFile(filepath.Join(f.out, file.name), file.data); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
+		}
+	}
+	if f.junit != "" {
+		if err := replaceFile(f.junit, asJUnit.Bytes()); err != nil {
+			return fmt.Errorf("--junit: %w", err)
 		}
 	}
 	if f.json {
