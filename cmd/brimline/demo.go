@@ -155,17 +155,17 @@ func (t tour) replay(ctx context.Context) error {
 	return agreement(result)
 }
 
-// report makes up a week of traffic and weighs it beside the run, if that says
-// anything.
+// report makes up a week of traffic and weighs it beside the server's own log and
+// the run, if that says anything.
 func (t tour) report(ctx context.Context) error {
 	week := t.path("access.log")
 	if err := writeWeek(week); err != nil {
 		return err
 	}
 	f := reportFlags{out: t.out, plan: "free", allowance: allowance{rate: 10, burst: 10}}
-	_, err := f.tell(ctx, []string{week, t.path("run")}, t.w)
+	_, err := f.tell(ctx, []string{week, t.path("api.jsonl"), t.path("run")}, t.w)
 	if errors.Is(err, reassess.ErrNoEvidence) { // as the second question has told
-		_, err = f.tell(ctx, []string{week}, t.w)
+		_, err = f.tell(ctx, []string{week, t.path("api.jsonl")}, t.w)
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func TestTourAnswersAllFourQuestions(t *testing.T) {
 	require.NotContains(t, text, "✗")
 	require.Regexp(t, `2\.0 s against 127\.0\.0\.1:\d+, seed 7: `, text)
 	require.Regexp(t, `\n(\S+) of (\S+) decisions come out as recorded`, text)
-	require.Contains(t, text, "Free: keep 10 a minute, burst 10\n")
+	require.Contains(t, text, "Free: not enough evidence to raise to 20 a minute, burst 20\n")
 	_, files, found := strings.Cut(text, "\nfiles to open, in ")
 	require.True(t, found)
 	for _, name := range []string{"report.html", "index.html", "conformance.json", "junit.xml", "summary.md", "run/run.json", "load.yaml", "api.jsonl", "access.log"} {

@@ -99,6 +99,9 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 		return fmt.Errorf("--date: got %q; accepted: a day such as 2026-12-31", f.date)
 	}
 	report, err := f.tell(c.Context(), args, w)
+	if errors.Is(err, context.Canceled) {
+		return exitWith(exitCannotTell, errors.New("interrupted: no report was written"))
+	}
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -145,6 +148,21 @@ func TestReportAgainst(t *testing.T) {
 	none := reported(t, log, "--against", log, "--json")
 	require.Equal(t, exitUsage, none.code)
 	require.Contains(t, none.stderr, `accepted: a report.json of schema "brimline.report/2"`)
+}
+
+// A report that is interrupted leaves nothing, even while its input waits.
+func TestReportIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, write := io.Pipe()
+	defer write.Close()
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, func() { write.Close() }) })
+	cancel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var out, errs bytes.Buffer
+	code := run(ctx, []string{"report", "-", "--allowance", "10/10", "--out", dir}, world{getenv: noEnvironment, stdin: silent, stdout: &out, stderr: &errs})
+	require.Equal(t, exitCannotTell, code)
+	require.Equal(t, "brimline: interrupted: no report was written\n", errs.String())
+	require.NoDirExists(t, dir)
 }
 
 func TestReportFromStandardInput(t *testing.T) {

@@ -97,10 +97,7 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 		}
 	}
 	r.Date = cmp.Or(opt.Date, e.latest(sources))
-	subjects, err := e.subjects(sources)
-	if err != nil {
-		return r, err
-	}
+	subjects := e.subjects(sources)
 	w := weighing{evidence: e, opt: opt, rules: rules, date: r.Date, subjects: subjects}
 	for _, s := range subjects {
 		s.know(opt.Plans[s.plan])

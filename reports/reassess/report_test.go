@@ -257,15 +257,25 @@ func TestOptionsThatFitNothing(t *testing.T) {
 	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}, Plan: "free"})
 	require.ErrorContains(t, err, "for an access log, and none was given")
 
-	e, err = reassess.Read(t.Context(), []string{api, file(t, "access.log", week(0, 200))}, nil, accesslog.Options{})
-	require.NoError(t, err)
-	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}, Plan: "free"})
-	require.ErrorContains(t, err, `the API log tells of the plan "free" already`)
-
 	e, err = reassess.Read(t.Context(), []string{api}, nil, accesslog.Options{Scope: "/nowhere"})
 	require.NoError(t, err)
 	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}})
 	require.ErrorContains(t, err, "none of the 1 entries is an attempt below /nowhere")
+}
+
+// Of two logs on one plan the one with more days is replayed, and the other says
+// how it was.
+func TestTwoLogsOnOnePlan(t *testing.T) {
+	api := file(t, "api.jsonl", apiLog(t, decided{user: "u1", plan: "free", outcome: "admitted", rate: 10, burst: 10, took: 300}))
+	log := file(t, "access.log", week(40, 200))
+	p := weighed(t, reassess.Options{Plan: "free"}, api, log).Plans[0]
+	require.Equal(t, log, p.WhatIf.Source)
+	require.Equal(t, "the API log", p.AllowanceFrom)
+	require.Equal(t, record.Raise, p.Verdict.Word)
+	require.Len(t, p.Scores, 2)
+	require.Equal(t, api, p.Scores[1].Source)
+	require.Equal(t, record.BasisRecorded, p.Scores[1].Basis)
+	require.Empty(t, p.Evidence[3].Missing, "the API log has durations")
 }
 
 // A run that tells nothing has no row of figures that look well, and is named.

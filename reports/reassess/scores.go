@@ -12,7 +12,7 @@ func (s *subject) scores(today *record.Cell) []record.ReportScore {
 	list := []record.ReportScore{}
 	if s.src != nil && s.seen.Attempts > 0 {
 		ours := s.src.log.Quality.Format == record.FormatAPI
-		was := s.recordedScore()
+		was := s.part.score(s.allowance)
 		if ours || was.Rejected > 0 || today == nil {
 			list = append(list, was)
 		}
@@ -25,6 +25,11 @@ func (s *subject) scores(today *record.Cell) []record.ReportScore {
 			list = append(list, *own)
 		}
 	}
+	for _, o := range s.others {
+		if o.seen.Attempts > 0 {
+			list = append(list, o.score(o.src.traffic.Roster.Plans[o.at].Today))
+		}
+	}
 	for _, r := range s.runs {
 		if len(r.doubts) == 0 {
 			list = append(list, r.score())
@@ -33,15 +38,16 @@ func (s *subject) scores(today *record.Cell) []record.ReportScore {
 	return list
 }
 
-// recordedScore is what the log itself says.
-func (s *subject) recordedScore() record.ReportScore {
-	score := sums(s.was.users)
-	score.Source, score.Basis, score.Pool = s.src.name, record.BasisRecorded, s.src.pool()
-	score.Latency = s.was.latency()
-	score.OutOfOperations, score.CapacityUnavailable = s.src.told(s.was.lost), s.src.told(s.was.full)
-	if s.src.log.Quality.Format == record.FormatAPI {
+// score is what the log itself says, under an allowance if it was the server's own
+// log.
+func (p part) score(allowance *record.ReportAllowance) record.ReportScore {
+	score := sums(p.was.users)
+	score.Source, score.Basis, score.Pool = p.src.name, record.BasisRecorded, p.src.pool()
+	score.Latency = p.was.latency()
+	score.OutOfOperations, score.CapacityUnavailable = p.src.told(p.was.lost), p.src.told(p.was.full)
+	if p.src.log.Quality.Format == record.FormatAPI {
 		admitted := score.Attempts - score.Rejected
-		score.Admitted, score.Allowance = &admitted, s.allowance
+		score.Admitted, score.Allowance = &admitted, allowance
 	} else if score.Rejected == 0 {
 		score.RejectedRate, score.RejectedConcurrency = nil, nil // a log without 429s may have left them out
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -60,18 +59,24 @@ type subject struct {
 	price      *float64 // of a user and month
 	operations *int64   // of a user and month
 
-	src       *source // nil: no log tells of it
-	at        int     // among the plans of the source's roster
-	seen      replay.PlanTraffic
+	part             // of the log with most days; without a source no log tells of the plan
+	others    []part // of other logs, which only say how it was
 	tried     tried
 	answer    replay.Answer
-	was       *recorded
 	today     replay.PlanToday
 	overrides []replay.Override
 	each      []replay.UserCounts // under today's allowance, and the next plan's where there is one
 	runs      []planRun
 
 	next *subject // the plan with the next larger rate; nil: none is known
+}
+
+// part is what a log has of a plan.
+type part struct {
+	src  *source
+	at   int // among the plans of the source's roster
+	seen replay.PlanTraffic
+	was  *recorded
 }
 
 // planRun is a run as far as it concerns a plan.
@@ -122,7 +127,7 @@ func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
 }
 
 // subjects sorts the evidence by plan, in order of allowance, then of name.
-func (e Evidence) subjects(sources []*source) ([]*subject, error) {
+func (e Evidence) subjects(sources []*source) []*subject {
 	byPlan := map[string]*subject{}
 	of := func(plan string) *subject {
 		if byPlan[plan] == nil {
@@ -132,13 +137,17 @@ func (e Evidence) subjects(sources []*source) ([]*subject, error) {
 	}
 	for _, src := range sources {
 		for i, p := range src.traffic.Roster.Plans {
-			s := of(p.Name)
-			if s.src != nil {
-				return nil, fmt.Errorf("the API log tells of the plan %q already; name the access log's plan otherwise, or make two reports", p.Name)
+			s, one := of(p.Name), part{src, i, src.seen.Plans[i], src.was[i]}
+			if s.src != nil && (one.seen.Days < s.seen.Days || one.seen.Days == s.seen.Days && one.seen.Attempts <= s.seen.Attempts) {
+				s.others = append(s.others, one)
+			} else {
+				if s.src != nil {
+					s.others = append(s.others, s.part)
+				}
+				s.part = one
 			}
-			s.src, s.at, s.seen, s.was, s.allowance = src, i, src.seen.Plans[i], src.was[i], p.Today
-			if p.Today != nil {
-				s.from = src.from
+			if p.Today != nil && s.allowance == nil {
+				s.allowance, s.from = p.Today, src.from
 			}
 		}
 	}
@@ -156,9 +165,6 @@ func (e Evidence) subjects(sources []*source) ([]*subject, error) {
 			s.runs = append(s.runs, r)
 			if a, ok := n.run.Target.Allowances[p.Plan]; ok && s.allowance == nil {
 				s.allowance, s.from = runAllowance(a), n.name
-				if s.src != nil {
-					s.src.traffic.Roster.Plans[s.at].Today = s.allowance
-				}
 			}
 		}
 	}
@@ -166,6 +172,9 @@ func (e Evidence) subjects(sources []*source) ([]*subject, error) {
 		return cmp.Or(cmp.Compare(a.rate(), b.rate()), cmp.Compare(a.plan, b.plan))
 	})
 	for i, s := range list {
+		if s.src != nil {
+			s.src.traffic.Roster.Plans[s.at].Today = s.allowance
+		}
 		for _, o := range list[i+1:] {
 			if s.allowance != nil && o.allowance != nil && o.rate() > s.rate() {
 				s.next = o
@@ -173,7 +182,7 @@ func (e Evidence) subjects(sources []*source) ([]*subject, error) {
 			}
 		}
 	}
-	return list, nil
+	return list
 }
 
 // know takes over what a price list says.

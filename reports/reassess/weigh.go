@@ -7,6 +7,7 @@ import (
 
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/replay"
+	"github.com/invoicespec/brimline/reports/roster"
 )
 
 // weighing goes from what was read to every plan's part of the report.
@@ -37,8 +38,10 @@ func (w *weighing) replay(ctx context.Context, src *source) error {
 	of := w.of(src)
 	asks, tries := make([]replay.Ask, len(of)), make([]tried, len(of))
 	for i, s := range of {
-		tries[i] = s.try()
-		asks[i] = s.ask(tries[i])
+		if s != nil {
+			tries[i] = s.try()
+			asks[i] = s.ask(tries[i])
+		}
 	}
 	answers, err := src.traffic.WhatIf(ctx, asks)
 	if err != nil {
@@ -49,12 +52,16 @@ func (w *weighing) replay(ctx context.Context, src *source) error {
 		return err
 	}
 	for i, s := range of {
-		s.tried, s.answer, s.each, s.today = tries[i], answers[i], answers[i].Each, today.Plans[i]
+		if s != nil {
+			s.tried, s.answer, s.each, s.today = tries[i], answers[i], answers[i].Each, today.Plans[i]
+		}
 	}
 	for _, o := range today.Overrides {
-		of[o.Plan].overrides = append(of[o.Plan].overrides, o)
+		if s := of[o.Plan]; s != nil {
+			s.overrides = append(s.overrides, o)
+		}
 	}
-	if !slices.ContainsFunc(of, func(s *subject) bool { return s.allowance == nil }) {
+	if !slices.ContainsFunc(src.traffic.Roster.Plans, func(p roster.Plan) bool { return p.Today == nil }) {
 		peaks, err := src.traffic.Peaks(ctx, src.allowances(of, nil, nil))
 		if err != nil {
 			return err
@@ -65,7 +72,8 @@ func (w *weighing) replay(ctx context.Context, src *source) error {
 	return nil
 }
 
-// of is a log's plans in the order of its roster.
+// of is a log's plans in the order of its roster; nil: another log tells more of
+// it.
 func (w *weighing) of(src *source) []*subject {
 	list := make([]*subject, len(src.traffic.Roster.Plans))
 	for _, s := range w.subjects {
@@ -80,6 +88,10 @@ func (w *weighing) of(src *source) []*subject {
 func (src *source) allowances(of []*subject, change *subject, to *record.Cell) []*record.ReportAllowance {
 	list := make([]*record.ReportAllowance, len(of))
 	for i, s := range of {
+		list[i] = src.traffic.Roster.Plans[i].Today
+		if s == nil {
+			continue
+		}
 		if list[i] = s.told(); s == change {
 			list[i] = &record.ReportAllowance{RequestsPerMinute: to.Rate, Burst: to.Burst, Concurrency: to.Concurrency}
 		}

@@ -1,6 +1,7 @@
 package reassess
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -30,8 +31,8 @@ func headline(p record.ReportPlan) string {
 		}
 		return text
 	}
-	if v.Uncapped != nil {
-		return "not enough evidence to raise to " + change(v.Today, v.Uncapped)
+	if v.Target != nil {
+		return "not enough evidence to raise to " + change(v.Today, v.Target)
 	}
 	return "not enough evidence"
 }
@@ -82,10 +83,7 @@ func because(p record.ReportPlan, rules record.ReportRules) []string {
 	}
 	switch {
 	case v.Uncapped != nil && v.Word != record.Lower:
-		to := v.Uncapped
-		if v.Word == record.Raise {
-			to = v.Target
-		}
+		to := cmp.Or(v.Target, v.Uncapped)
 		say("%s; at %s it would be %s (%d).", todays(p), at(v.Today, to), figure.Short(to.UsersAffectedShare), to.UsersAffected)
 		lacks()
 	case v.Today != nil && v.Keep != record.KeepGoalMet && v.Word != record.Lower:
@@ -94,6 +92,8 @@ func because(p record.ReportPlan, rules record.ReportRules) []string {
 	switch {
 	case v.Word == record.Raise && v.HeldBy != "":
 		say("The goal alone would take %s; %s holds it.", at(v.Today, v.Uncapped), v.HeldBy)
+	case v.Word == record.NotEnoughEvidence && v.Target != nil && *v.Target != *v.Uncapped:
+		say("The goal alone would take %s, which reaches into the plan %s.", at(v.Today, v.Uncapped), p.Next)
 	case v.Word == record.Lower:
 		list = append(list, okay(v.Today, w))
 		say("At %s still %s of them would be OK (%d more with a 429), and the engine would have more room: it is over what it may be asked for.",
