@@ -95,7 +95,7 @@ func TestReportWithACapacitySearch(t *testing.T) {
 			require.Contains(t, gated.stderr, "the first: ")
 			xml, err := os.ReadFile(junit)
 			require.NoError(t, err)
-			require.Contains(t, string(xml), `<failure type="fails" message="asked for: 99 %`)
+			require.Contains(t, string(xml), `<failure type="fails" message="needed: 99 %`)
 		})
 	}
 }
