@@ -40,7 +40,7 @@ func storeys() [][]string {
 			"conformance/oracle", "conformance/target",
 			"loadgen/machine", "loadgen/spool", "loadgen/measure", "loadgen/threshold", "loadgen/traffic",
 			"reference/limiter",
-			"reports/accesslog", "reports/record", "reports/roster", "reports/timeline",
+			"reports/accesslog", "reports/evidence", "reports/record", "reports/roster", "reports/timeline",
 		},
 		2: {
 			"conformance/steps",
