@@ -18,7 +18,7 @@ var foreignRuns = flag.Int("foreign", 0, "run the whole suite against other peop
 
 // foreignClauses are what the gate asks other people's limiters: at least one
 // clause of each group that most of them break, with little to wait for.
-var foreignClauses = []string{"SCOPE-1", "POOL-1", "RATE-1", "RATE-2", "RATE-5", "RATE-9", "HDR-1", "HDR-5", "ERR-1", "ERR-3", "CONC-1", "PERMIT-8", "ANON-4"}
+var foreignClauses = []string{"SCOPE-1", "POOL-1", "POOL-2", "RATE-1", "RATE-2", "RATE-5", "RATE-9", "HDR-1", "HDR-5", "ERR-1", "ERR-3", "CONC-1", "PERMIT-8", "ANON-4"}
 
 // None of other people's limiters may crash the suite, make it hang, or bring it
 // to an error of its own, and each breaks what docs/foreign.md says it breaks.

@@ -164,6 +164,10 @@ func (t *Target) nobodyHasAsked() {
 	}
 }
 
+// SeveralKeys reports whether more than one of the user's keys was used in this
+// lease.
+func (u *User) SeveralKeys() bool { return u.several.Load() }
+
 // Return ends a lease: requests still held are dropped, gates opened, and what
 // was changed by control is put back. A user that cannot be put back is not lent
 // out again.
