@@ -66,9 +66,9 @@ func (c *cells) take(v *visit) {
 		if !v.moved && !v.fresh {
 			before = bucket.State{Level: r.levels[i], At: bucket.Instant(r.at), Rate: b.plain.RequestsPerMinute(), Burst: b.plain.Burst()}
 		}
-		state, d := admission.Decide(before, 0, b.plain, now)
+		state, taken := before.Take(b.plain, now) // all that there is to decide without a cap
 		r.levels[i] = state.Level
-		if d.Outcome == admission.RateRejected {
+		if !taken {
 			r.rate[i]++
 			continue
 		}
