@@ -17,6 +17,7 @@ import (
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/render"
 	"github.com/invoicespec/brimline/reports/replay"
+	"github.com/invoicespec/brimline/reports/roster"
 )
 
 // maxValues bounds each list of a what-if table.
@@ -27,6 +28,7 @@ type replayFlags struct {
 	rate, burst, concurrency values
 	scope                    scope
 	proxies                  prefixes
+	planMap                  string
 	closedLoop               bool
 	json                     bool
 }
@@ -55,6 +57,7 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 		Example: `  brimline replay access.log.gz --rate 10 --burst 10
   brimline replay access.log access.log.1 --rate 10,20,60 --burst 10,20,40 --scope /v1/invoice
   brimline replay access.log.gz --rate 10 --burst 10 --closed-loop
+  brimline replay access.log.gz --plan-map plans.yaml
   brimline replay api.jsonl
   brimline replay api.jsonl --rate 60 --burst 20 --concurrency 2,5 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -70,6 +73,7 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 	c.Flags().Var(&f.concurrency, "concurrency", "requests in flight at once; several with commas between them")
 	c.Flags().Var(&f.scope, "scope", "only requests at or below this path, such as /v1/invoice")
 	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	c.Flags().StringVar(&f.planMap, "plan-map", "", "who is on which plan (docs/evidence.md): each plan by itself, at its own allowance unless --rate and --burst are given")
 	c.Flags().BoolVar(&f.closedLoop, "closed-loop", false, "also with clients that send a rejected request again when Retry-After has run out")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return c
@@ -78,6 +82,10 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 	if allowed := len(f.rate.list) > 0; allowed != (len(f.burst.list) > 0) || !allowed && len(f.concurrency.list) > 0 {
 		return errors.New("--rate and --burst are needed together, and --concurrency needs both")
+	}
+	mapped, err := f.mapped(c)
+	if err != nil {
+		return err
 	}
 	sources := make([]accesslog.Source, len(args))
 	for i, name := range args {
@@ -90,12 +98,18 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 		return err
 	}
 	progress := newReplayProgress(w.stderr)
-	result, err := replay.Run(c.Context(), log, replay.Question{
+	q := replay.Question{
 		Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list, ClosedLoop: f.closedLoop, Progress: progress.show,
-	})
+	}
+	if mapped != nil {
+		if q.Roster, err = mapped.Resolve(c.Context(), log.Names, replay.TrafficOf(log, nil).Attempts); err != nil {
+			return err
+		}
+	}
+	result, err := replay.Run(c.Context(), log, q)
 	progress.end()
 	if errors.Is(err, replay.ErrNoAllowance) {
-		return fmt.Errorf("%w: give --rate and --burst", err)
+		return fmt.Errorf("%w: give --rate and --burst, or --plan-map", err)
 	}
 	refused := (*replay.RefusedError)(nil)
 	if err != nil && !errors.As(err, &refused) {
@@ -108,6 +122,17 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 		return exitWith(exitCannotTell, err)
 	}
 	return agreement(result)
+}
+
+// mapped is the plan map, if one is named.
+func (f replayFlags) mapped(c *cobra.Command) (*roster.Map, error) {
+	if !c.Flags().Changed("plan-map") {
+		return nil, nil
+	}
+	if f.planMap == "" {
+		return nil, errors.New("--plan-map names no file")
+	}
+	return roster.Read(f.planMap)
 }
 
 // agreement is an error where recorded decisions do not come out as recorded.

@@ -101,6 +101,38 @@ func TestReplayClosedLoop(t *testing.T) {
 	}}, r.ClosedLoop)
 }
 
+func TestReplayPlanMap(t *testing.T) {
+	dir := t.TempDir()
+	plans := filepath.Join(dir, "plans.yaml")
+	require.NoError(t, os.WriteFile(plans, []byte(`plans:
+  free: { requests-per-minute: 10, burst: 3 }
+  pro: { requests-per-minute: 300, burst: 100 }
+users:
+  - { user: u-1, plan: free, clients: [192.0.2.1, 192.0.2.2] }
+  - { user: u-2, plan: pro, clients: [192.0.2.3] }
+`), 0o600))
+	two, three, four := strings.ReplaceAll(access(2), "192.0.2.1", "192.0.2.2"), strings.ReplaceAll(access(5), "192.0.2.1", "192.0.2.3"), strings.ReplaceAll(access(1), "192.0.2.1", "192.0.2.4")
+	got := runReplayed(t, access(2)+two+three+four, "-", "--plan-map", plans, "--json")
+	require.Equal(t, exitHolds, got.code, got.stderr)
+	var r record.Replay
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r))
+	require.EqualValues(t, 1, r.LeftOut)
+	require.Len(t, r.Plans, 2)
+	require.EqualValues(t, []int64{4, 1}, []int64{r.Plans[0].Attempts, r.Plans[0].Cells[0].Rejected}, "two clients of one user share a bucket")
+	require.EqualValues(t, []int64{5, 0}, []int64{r.Plans[1].Attempts, r.Plans[1].Cells[0].Rejected})
+
+	got = runReplayed(t, access(2)+two+three, "-", "--plan-map", plans, "--rate", "1,2", "--burst", "1", "--closed-loop")
+	require.Equal(t, exitHolds, got.code, got.stderr)
+	require.Contains(t, got.stdout, "free, today 10 per minute, burst 3: 4 attempts by 1 user")
+	for _, secret := range []string{"192.0.2", "u-1"} {
+		require.NotContains(t, got.stdout, secret)
+	}
+
+	got = runReplayed(t, four, "-", "--plan-map", plans)
+	require.Equal(t, exitCannotTell, got.code)
+	require.Equal(t, "brimline: the plan map knows the plan of none of the log's clients\n", got.stderr)
+}
+
 func TestReplayOfOurOwnLog(t *testing.T) {
 	agreeing := apiEntry(1, "admitted", token) + apiEntry(3, "rate", 0) + apiEntry(2, "admitted", 0)
 	for _, c := range []struct {
@@ -158,7 +190,7 @@ func TestReplayBadInput(t *testing.T) {
 		{"folder", append([]string{t.TempDir()}, pair...), "a folder, not a file"},
 		{"no entries", append([]string{file(t, "x.log", "hello\n")}, pair...), "no entries in 1 lines"},
 		{"empty file", append([]string{file(t, "x.log", "")}, pair...), "no entries"},
-		{"nothing asked", []string{log}, "an access log records no allowances: give --rate and --burst"},
+		{"nothing asked", []string{log}, "an access log records no allowances: give --rate and --burst, or --plan-map"},
 		{"no burst", []string{log, "--rate", "10"}, "--rate and --burst are needed together"},
 		{"fraction", []string{log, "--rate", "1.5", "--burst", "1"}, `"--rate" flag: requests-per-minute "1.5" is no whole number from 1 to 1000000`},
 		{"null", []string{log, "--rate", "null", "--burst", "1"}, "is no whole number from 1 to 1000000"},
@@ -176,6 +208,8 @@ func TestReplayBadInput(t *testing.T) {
 		{"file twice", append([]string{log, log}, pair...), "given twice"},
 		{"file and its gzip", append([]string{log, file(t, "access.log.gz", gzipped(t, access(1)))}, pair...), ": holds the same lines as " + log + ", which would count twice"},
 		{"lost file", append([]string{log, ""}, pair...), "argument 2 of replay is empty"},
+		{"no plan map", []string{log, "--plan-map", "nowhere.yaml"}, "nowhere.yaml"},
+		{"lost plan map", []string{log, "--plan-map", ""}, "--plan-map"},
 		{"lost scope", append([]string{log, "--scope", ""}, pair...), "a path begins with /"},
 		{"unknown flag", append([]string{log, "--bursts", "1"}, pair...), "unknown flag: --bursts"},
 	} {

@@ -51,6 +51,7 @@ type Log struct {
 	Quality     record.LogQuality
 	NotAttempts []record.Count // entries that are no attempt, by reason
 	Pools       int            // an Attempt's Pool is below this
+	Names       []string       // by pool: client addresses, or the API log's users; to look them up, never to be shown
 
 	// Attempts are in the order of their time; of one time, in that of the log.
 	Attempts []Attempt

@@ -146,7 +146,7 @@ func (r *reading) timeline() (attempts []Attempt, holds []int64) {
 // Where is l narrowed to the decisions that keep wants, for an API log: its
 // Attempts and Holds are theirs alone. Quality and Pools stay those of l.
 func (l *Log) Where(keep func(Decided) bool) *Log {
-	narrowed := &Log{Scope: l.Scope, Quality: l.Quality, NotAttempts: []record.Count{}, Pools: l.Pools, Attempts: []Attempt{}, Holds: []int64{}}
+	narrowed := &Log{Scope: l.Scope, Quality: l.Quality, NotAttempts: []record.Count{}, Pools: l.Pools, Names: l.Names, Attempts: []Attempt{}, Holds: []int64{}}
 	next := 0 // the attempt of the next decision that has one
 	for _, d := range l.Decided {
 		wanted := keep(d)

@@ -23,7 +23,10 @@ func (r *reading) log() *Log {
 	r.times(&q)
 	r.clients(&q)
 
-	l := &Log{Scope: r.opt.Scope, Quality: q, Pools: len(r.pools), NotAttempts: []record.Count{}}
+	l := &Log{Scope: r.opt.Scope, Quality: q, Pools: len(r.pools), Names: make([]string, len(r.pools)), NotAttempts: []record.Count{}}
+	for name, pool := range r.pools {
+		l.Names[pool] = name
+	}
 	for i, n := range r.tally.not {
 		l.NotAttempts = appendCount(l.NotAttempts, notAttempt(i).String(), n)
 	}

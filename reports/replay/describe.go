@@ -6,6 +6,7 @@ import (
 
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/roster"
 )
 
 // describe says what was read, what is taken for granted and what is missing.
@@ -24,20 +25,31 @@ func describe(log *accesslog.Log, seen Survey, q Question) record.Replay {
 		describeOurs(&r, log, q)
 	} else {
 		r.Pool = record.PoolClient
-		describeAccess(&r)
+		describeAccess(&r, q.Roster)
+	}
+	if q.Roster != nil {
+		r.Pool = record.PoolUser
+		r.Assumed = append(r.Assumed, "who is on which plan, and since when, is as the plan map has it; an override holds in place of the plan, and its attempts are in no plan's figures")
+		if n := len(q.Roster.Restarts); n > 0 {
+			r.Assumed = append(r.Assumed, fmt.Sprintf("every bucket is full again after each of %d restarts", n))
+		}
 	}
 	return r
 }
 
-func describeAccess(r *record.Replay) {
+func describeAccess(r *record.Replay, known *roster.Roster) {
 	l, every := r.Log, "every entry"
 	if r.Scope != "" {
 		every += " in scope"
 	}
+	pool, owner := "one pool per client address, since the log names no users", "client"
+	if known != nil {
+		pool, owner = "one pool per user, whose clients the plan map names", "user"
+	}
 	r.Assumed = append(r.Assumed,
 		"a stamp is the time of arrival; whether requests were received or finished at it is unknown",
-		"one pool per client address, since the log names no users; "+every+" is an attempt, whatever its status",
-		"every bucket is full when its client is first seen",
+		pool+"; "+every+" is an attempt, whatever its status",
+		"every bucket is full when its "+owner+" is first seen",
 		"entries of one second are decided in the order of the log",
 	)
 	r.Missing = append(r.Missing, "durations: nothing can be said on concurrency")

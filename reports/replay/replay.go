@@ -88,6 +88,10 @@ func Run(ctx context.Context, log *accesslog.Log, q Question) (record.Replay, er
 	result := describe(log, seen, q)
 	result.Agreement = agreement
 	if q.Roster != nil {
+		if seen.LeftOut == t.Attempts.Len() {
+			result.Refused = "the plan map knows the plan of none of the log's clients"
+			return result, &RefusedError{Why: result.Refused}
+		}
 		result.Plans = t.plans(answers, seen)
 		return result, nil
 	}
