@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type reportFlags struct {
 	json       bool
 	gate       bool
 	junit      string
+	beside     besideFlags
 	printGates bool
 }
 
@@ -45,8 +47,9 @@ for each chart. An input is a folder that "brimline load" left, a capacity searc
 folder, an access log, or brimline's own API log; which one is told by its content,
 and - is a log on standard input.
 
-An access log names neither plans nor allowances: --allowance says what its
-clients are allowed today, and --plan, if need be, which plan they are on.
+An access log names neither plans nor allowances: --plan-map says who is on which
+plan and what plans allow, or --allowance what all its clients are allowed today,
+and --plan, if need be, which plan they are on.
 
 A plan is told only on at least 300 users, since fewer cannot show that 99 % of
 them are OK, and 7 days of traffic; nothing is raised unless a capacity search shows
@@ -61,6 +64,7 @@ is among the inputs that measured the machine it was run on; brimline load said 
 		Example: `  brimline report access.log.gz --allowance 10/10 --out report
   brimline report runs/monday capacity api.jsonl --out report
   brimline report access.log access.log.1 --scope /v1/invoice --allowance 60/20 --plan starter --out report
+  brimline report access.log capacity --plan-map plans.yaml --prices prices.csv --tickets tickets.csv --out report
   brimline report --print-gates > gates.yaml
   brimline report api.jsonl capacity --gates gates.yaml --against last/report.json --gate --json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -76,6 +80,7 @@ is among the inputs that measured the machine it was run on; brimline load said 
 	c.Flags().Var(&f.allowance, "allowance", "what an access log's clients are allowed today: requests per minute and burst, such as 10/10")
 	c.Flags().Var(&f.scope, "scope", "only a log's requests at or below this path, such as /v1/invoice")
 	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	f.beside.define(c)
 	c.Flags().StringVar(&f.gates, "gates", "", "read the gates from `FILE`; what it leaves out is as usual")
 	c.Flags().BoolVar(&f.printGates, "print-gates", false, "print the usual gates as such a file, and do nothing else")
 	c.Flags().StringArrayVar(&f.against, "against", nil, "an earlier `report.json`, the latest one last: its recommendations count, and the last one's figures are compared")
@@ -97,6 +102,9 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 	}
 	if _, err := time.Parse(time.DateOnly, f.date); f.date != "" && err != nil {
 		return fmt.Errorf("--date: got %q; accepted: a day such as 2026-12-31", f.date)
+	}
+	if err := cmp.Or(exclusive(c, "plan-map", "plan"), exclusive(c, "plan-map", "allowance")); err != nil {
+		return err
 	}
 	report, err := f.tell(c.Context(), args, w)
 	if errors.Is(err, context.Canceled) {
@@ -159,6 +167,10 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 			return record.Report{}, err
 		}
 		opt.Earlier = append(opt.Earlier, e)
+	}
+	var err error
+	if opt.Beside, err = f.beside.read(); err != nil {
+		return record.Report{}, err
 	}
 	evidence, err := cancelled(ctx, func() (reassess.Evidence, error) {
 		return reassess.Read(ctx, inputs, w.stdin, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})

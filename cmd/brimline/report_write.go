@@ -23,14 +23,16 @@ func (f reportFlags) write(w io.Writer, r record.Report) error {
 		return err
 	}
 	if f.out != "" {
+		charts, err := render.ReportCSVs(r)
+		if err != nil {
+			return err
+		}
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
-		for _, file := range []struct {
-			name string
-			data []byte
-		}{{"report.json", asJSON.Bytes()}, {"report.md", asMarkdown.Bytes()}, {"report.html", asHTML.Bytes()}} {
-			if err := replaceFile(filepath.Join(f.out, file.name), file.data); err != nil {
+		for _, file := range append(charts, render.File{Name: "report.json", Data: asJSON.Bytes()},
+			render.File{Name: "report.md", Data: asMarkdown.Bytes()}, render.File{Name: "report.html", Data: asHTML.Bytes()}) {
+			if err := replaceFile(filepath.Join(f.out, file.Name), file.Data); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
 		}
@@ -47,7 +49,7 @@ func (f reportFlags) write(w io.Writer, r record.Report) error {
 	if err := render.Report(w, r); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nreport: %s  (report.json and report.md beside it)\n", filepath.Join(f.out, "report.html"))
+	_, err = fmt.Fprintf(w, "\nreport: %s  (report.json, report.md and a CSV for each chart beside it)\n", filepath.Join(f.out, "report.html"))
 	return err
 }
 

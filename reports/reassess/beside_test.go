@@ -1,63 +1,66 @@
 package reassess_test
 
 import (
-	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/evidence"
 	"github.com/invoicespec/brimline/reports/reassess"
 	"github.com/invoicespec/brimline/reports/record"
-	"github.com/invoicespec/brimline/reports/replay"
 	"github.com/invoicespec/brimline/reports/roster"
 )
 
-// twoPlans puts the busy clients of a week on the plan free and the others on
-// starter.
-func twoPlans(busy int) func(*accesslog.Log) (reassess.People, error) {
-	return func(l *accesslog.Log) (reassess.People, error) {
-		r := roster.Single("free", &record.ReportAllowance{RequestsPerMinute: 10, Burst: 10}, l.Pools)
-		r.Plans = append(r.Plans, roster.Plan{Name: "starter", Today: &record.ReportAllowance{RequestsPerMinute: 60, Burst: 20}})
-		attempts := make([]int, l.Pools)
-		for batch, err := range replay.TrafficOf(l, r).Attempts.Batches(context.Background()) {
-			if err != nil {
-				return reassess.People{}, err
-			}
-			for _, a := range batch {
-				attempts[a.Pool]++
-			}
+// twoPlans is a plan map that puts so many clients of a week on free and the
+// others on starter; two clients of the latter are one user's, and one client is
+// nobody's.
+func twoPlans(t *testing.T, free int) *roster.Map {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("client,user,plan,billing-day\n")
+	for i := range 399 {
+		plan, user := "free", fmt.Sprintf("secret-%d", i)
+		if i >= free {
+			plan = "starter"
 		}
-		first := -1
-		for i, n := range attempts {
-			if n == 1 {
-				r.Phases[i] = []roster.Phase{{From: r.Phases[i][0].From, Plan: 1}}
-			} else if first < 0 {
-				first = i
-			}
+		if i == 398 {
+			user = "secret-397"
 		}
-		return reassess.People{
-			Roster: r, Coverage: record.ReportCoverage{From: "plans.yaml", Clients: l.Pools, ClientsKnown: l.Pools},
-			User: func(name string) (int, bool) { return first, name == "busy" },
-		}, nil
+		fmt.Fprintf(&b, "198.18.%d.%d,%s,%s,15\n", i/200, i%200, user, plan)
 	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "users.csv"), []byte(b.String()), 0o600))
+	path := filepath.Join(dir, "plans.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(`users-file: users.csv
+plans:
+  free: { requests-per-minute: 10, burst: 10, paid: false }
+  starter: { requests-per-minute: 60, burst: 20, paid: true, operations: 6000 }
+`), 0o600))
+	m, err := roster.Read(path)
+	require.NoError(t, err)
+	return m
 }
 
 // With a plan map, prices and tickets one log tells of several plans at once.
 func TestBeside(t *testing.T) {
-	paid, unpaid, price := true, false, 19.
-	var operations int64 = 6000
 	r := weighed(t, reassess.Options{Beside: reassess.Beside{
-		People: twoPlans(40), Asked: true,
-		Plans: map[string]reassess.PlanFacts{"free": {Paid: &unpaid}, "starter": {Paid: &paid, Price: &price, Operations: &operations}},
-		Tickets: []reassess.Ticket{
-			{ID: "T-1", User: "busy", At: time.Date(2026, 3, 1, 10, 30, 0, 0, time.UTC), Hour: true, Symptom: "429 in the morning"},
-			{ID: "T-2", User: "busy", At: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Symptom: "429 all day"},
+		Map: twoPlans(t, 320), Asked: true,
+		Prices: []evidence.Listed{{Plan: "starter", Price: roster.Price{Amount: 19, Currency: "EUR", Period: "month"}}},
+		Usage:  []evidence.Usage{{User: "secret-330", At: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Used: 9, Included: 9}},
+		Tickets: []evidence.Ticket{
+			{ID: "T-1", User: "secret-0", At: time.Date(2026, 3, 1, 10, 30, 0, 0, time.UTC), Hour: true, Symptom: "429 in the morning"},
+			{ID: "T-2", User: "secret-0", At: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Symptom: "429 all day"},
 			{ID: "T-3", User: "somebody", At: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Symptom: "slow"},
 		},
 	}}, file(t, "access.log", week(320, 200)))
 	require.Equal(t, "plans.yaml", r.Coverage.From)
+	require.Equal(t, 400, r.Coverage.Clients)
+	require.Equal(t, 399, r.Coverage.ClientsKnown)
 	require.Len(t, r.Plans, 2)
 	free := r.Plans[0]
 	require.Equal(t, "free", free.Plan)
@@ -70,12 +73,13 @@ func TestBeside(t *testing.T) {
 	require.EqualValues(t, 1280, free.Anatomy.Rejected)
 	require.Greater(t, free.WhatIf.Then.Minute, free.WhatIf.Today.Minute)
 	starter := r.Plans[1]
-	require.Contains(t, starter.Verdict.Because[0], "80 clients, where 300 are needed")
+	require.Contains(t, starter.Verdict.Because[0], "78 clients, where 300 are needed")
 	require.InDelta(t, 6000./3600, *starter.Binding.HoursToExhaust, 1e-9)
+	require.Equal(t, 1, starter.Binding.Operations)
 	require.InDelta(t, 6., r.Fairness.Plans[1].Allowance, 1e-9)
 	require.Equal(t, 320, *r.Fairness.FailAtFree)
 	require.Zero(t, *r.Fairness.FailAtNext, "14 at once fit into a burst of 20")
-	require.InDelta(t, (320.*10+80*60)/60, *r.Capacity.Worst, 1e-9)
+	require.InDelta(t, (320.*10+78*60)/60, *r.Capacity.Worst, 1e-9)
 
 	require.True(t, r.Support.Given)
 	require.Equal(t, record.ReportTicket{
@@ -86,4 +90,21 @@ func TestBeside(t *testing.T) {
 	require.Equal(t, "the user is not in the traffic", r.Support.Tickets[2].Shows)
 	require.Equal(t, []string{"2 tickets, of which the replay bears 1 out."}, free.Evidence[5].Found)
 	require.Equal(t, []string{"none"}, starter.Evidence[5].Found)
+}
+
+// What a smaller allowance of a paid plan would take, and from whom, by
+// pseudonyms that a key keeps.
+func TestNoticeNamesWhomAReductionWouldHit(t *testing.T) {
+	rules := reassess.Rules()
+	rules.UsersOK = 0.95
+	r := weighed(t, reassess.Options{Gates: reassess.Gates{Rules: rules}, Beside: reassess.Beside{Map: twoPlans(t, 0)}}, file(t, "access.log", week(2, 200)))
+	p := r.Plans[0]
+	require.Equal(t, "starter", p.Plan)
+	require.Equal(t, record.Keep, p.Verdict.Word)
+	require.NotNil(t, p.Verdict.LookAt)
+	require.Less(t, p.Verdict.LookAt.Burst, int64(14))
+	require.True(t, p.Notice.Needed)
+	require.Equal(t, "2026-03-07", r.Date)
+	require.Equal(t, "2026-04-15", p.Notice.Earliest, "thirty days, and then the next billing period")
+	require.Equal(t, []string{"u0001", "u0002"}, []string{p.Notice.Hit[0].User, p.Notice.Hit[1].User})
 }

@@ -2,6 +2,7 @@ package reassess
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/invoicespec/brimline/reports/record"
 )
@@ -26,12 +27,27 @@ func binding(b record.ReportBinding, today *record.ReportAllowance, operations *
 	case b.Users == 0:
 		b.Missing = append(b.Missing, "which limit users meet first: it takes recorded traffic and today's allowance")
 	case !recorded:
-		b.Missing = append(b.Missing, "who is out of operations: the log has no 402, which brimline's API log and an engine's own log would")
+		b.Missing = append(b.Missing, "who is out of operations: --operations FILE says so, and brimline's API log does")
 	default:
 		b.ExhaustedFirst = ratio(float64(b.Operations), float64(b.Users))
 		b.NotTheRateLimit = *b.ExhaustedFirst >= mostly
 	}
 	return b
+}
+
+// usedUp counts users who were out of operations, by a table of what was used, and
+// whom no other limit ever refused. Of one whom both met it is not known which came
+// first, so it stays with the other.
+func (s *subject) usedUp(first map[string]time.Time) {
+	ids := s.src.traffic.Roster.IDs
+	for _, u := range s.each {
+		if u.User < len(ids) && u.Rejected[0] == 0 && s.today.Binding.None > 0 {
+			if _, out := first[ids[u.User]]; out {
+				s.today.Binding.Operations++
+				s.today.Binding.None--
+			}
+		}
+	}
 }
 
 // exhaustion is what it says of the fifth kind of evidence.

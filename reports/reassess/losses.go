@@ -3,11 +3,11 @@ package reassess
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/roster"
 )
 
 // losses is whom a smaller allowance would newly refuse, who loses most first.
@@ -28,19 +28,13 @@ func (w *weighing) losses(ctx context.Context, c claim, s *subject, v record.Rep
 		u := users[d.User]
 		users[d.User] = sums{u.attempts + d.Attempts, u.today + d.Rejected[0], u.then + d.Rejected[1]}
 	}
-	name := s.src.names()
 	for user, u := range users {
 		if u.today > 0 || u.then == 0 {
 			continue
 		}
-		l := loss{user: name(user), rejected: u.then, attempts: u.attempts}
-		if of := s.src.people.Boundary; of != nil {
-			if _, ok := of(user, time.Time{}); ok {
-				l.boundary = func(from time.Time) time.Time {
-					at, _ := of(user, from)
-					return at
-				}
-			}
+		l := loss{user: s.src.names[user], rejected: u.then, attempts: u.attempts}
+		if days := s.src.traffic.Roster.Billing; user < len(days) && days[user] > 0 {
+			l.boundary = func(from time.Time) time.Time { return boundary(from, days[user]) }
 		}
 		list = append(list, l)
 	}
@@ -48,25 +42,41 @@ func (w *weighing) losses(ctx context.Context, c claim, s *subject, v record.Rep
 	return list, nil
 }
 
-// names are pseudonyms of a log's users: what the people's register says, or their
-// rank by attempts.
-func (s *source) names() func(user int) string {
-	if s.people.Name != nil {
-		return s.people.Name
-	}
-	attempts := make([]int64, s.traffic.Roster.Users)
-	for _, r := range s.was {
-		for user := range r.users {
-			attempts[user] += r.users[user].attempts + r.own[user].attempts
+// boundary is the first day not before from on which a billing period begins: a day
+// of the month, or its last where it has no such day.
+func boundary(from time.Time, day int) time.Time {
+	for month := 0; ; month++ {
+		first := time.Date(from.Year(), from.Month()+time.Month(month), 1, 0, 0, 0, 0, time.UTC)
+		last := first.AddDate(0, 1, -1).Day()
+		if at := first.AddDate(0, 0, min(day, last)-1); !at.Before(from) {
+			return at
 		}
 	}
-	order, rank := make([]int, len(attempts)), make([]int, len(attempts))
-	for i := range order {
-		order[i] = i
+}
+
+// call gives the log's users their pseudonyms.
+func (s *source) call(key *roster.Key) error {
+	r := s.traffic.Roster
+	attempts := make([]int64, r.Users)
+	for _, was := range s.was {
+		for user := range was.users {
+			attempts[user] += was.users[user].attempts + was.own[user].attempts
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(attempts[b], attempts[a]) })
-	for i, user := range order {
-		rank[user] = i + 1
+	s.userOf = make(map[string]int, len(r.IDs))
+	for user, id := range r.IDs {
+		s.userOf[id] = user
 	}
-	return func(user int) string { return fmt.Sprintf("u%04d", rank[user]) }
+	p := roster.Ranks(attempts)
+	if key != nil && r.IDs != nil {
+		var err error
+		if p, err = key.Pseudonyms(r.IDs); err != nil {
+			return err
+		}
+	}
+	s.names = p.Names
+	if r.Coverage != nil {
+		r.Coverage.Pseudonyms = p.How
+	}
+	return nil
 }

@@ -20,9 +20,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
-	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/evidence"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/roster"
 )
@@ -45,28 +44,14 @@ type Options struct {
 // sections that would rest on it say so.
 type Beside struct {
 	Inputs   []record.ReportInput // what it was read from
-	People   func(*accesslog.Log) (People, error)
-	Plans    map[string]PlanFacts
-	Tickets  []Ticket
+	Map      *roster.Map          // whose the pools of an access log are, and what plans are
+	Key      *roster.Key          // of pseudonyms that stay the same; nil: ranks
+	Prices   []evidence.Listed
+	Usage    []evidence.Usage // of paid operations, in order of time; nil: nobody looked
+	Tickets  []evidence.Ticket
 	Asked    bool // somebody looked for tickets
 	Signals  Signals
 	Observed []record.ReportObserved
-}
-
-// People is whose the pools of an access log are.
-type People struct {
-	Roster   *roster.Roster
-	Coverage record.ReportCoverage
-	Name     func(user int) string                            // a pseudonym; nil: the rank by attempts
-	Boundary func(user int, from time.Time) (time.Time, bool) // the first billing boundary not before; nil: unknown
-	User     func(name string) (user int, ok bool)            // whom a ticket names; nil: nobody
-}
-
-// PlanFacts is what a price list says of a plan; nil is unknown.
-type PlanFacts struct {
-	Paid       *bool
-	Price      *float64 // of a user and month
-	Operations *int64   // of a user and month
 }
 
 // Report weighs the evidence. Gates that ask for fewer users than can show the
@@ -92,16 +77,13 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 	}
 	for _, src := range sources {
 		r.Logs = append(r.Logs, src.described)
-		if src.people.Coverage.From != "" {
-			r.Coverage = &src.people.Coverage
+		if c := src.traffic.Roster.Coverage; c != nil {
+			r.Coverage = c
 		}
 	}
 	r.Date = cmp.Or(opt.Date, e.latest(sources))
 	subjects := e.subjects(sources)
 	w := weighing{evidence: e, opt: opt, rules: rules, date: r.Date, subjects: subjects}
-	for _, s := range subjects {
-		s.know(opt.Plans[s.plan])
-	}
 	for _, src := range sources {
 		if err := w.replay(ctx, src); err != nil {
 			return r, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/evidence"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/replay"
 	"github.com/invoicespec/brimline/reports/roster"
@@ -26,9 +27,10 @@ type source struct {
 	name      string
 	log       *accesslog.Log
 	traffic   replay.Traffic
-	described record.Replay // what was read, assumed and found missing
-	from      string        // who names the plans and allowances
-	people    People
+	described record.Replay  // what was read, assumed and found missing
+	from      string         // who names the plans and allowances
+	names     []string       // pseudonyms, by user
+	userOf    map[string]int // by id
 	seen      replay.Survey
 	was       []*recorded
 	peaks     *record.ReportPeaks // today's; nil: an allowance is unknown
@@ -96,19 +98,25 @@ func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
 	}
 	if e.access != nil {
 		s := &source{name: strings.Join(e.accessNames, ", "), log: e.access, from: "--allowance"}
-		s.people.Roster = roster.Single(cmp.Or(opt.Plan, Everybody), opt.Allowance, e.access.Pools)
-		if opt.People != nil {
+		r := roster.Single(cmp.Or(opt.Plan, Everybody), opt.Allowance, e.access.Pools)
+		r.IDs = e.access.Names
+		s.traffic = replay.TrafficOf(e.access, r)
+		if opt.Map != nil {
 			var err error
-			if s.people, err = opt.People(e.access); err != nil {
+			if s.traffic.Roster, err = opt.Map.Resolve(ctx, e.access.Names, s.traffic.Attempts); err != nil {
 				return nil, err
 			}
-			s.from = s.people.Coverage.From
+			s.from = s.traffic.Roster.Coverage.From
 		}
-		s.traffic = replay.TrafficOf(e.access, s.people.Roster)
 		list = append(list, s)
 	}
 	if e.api != nil {
-		list = append(list, &source{name: strings.Join(e.apiNames, ", "), log: e.api, from: "the API log", traffic: replay.TrafficOf(e.api, fromDecided(e.api))})
+		r := fromDecided(e.api)
+		r.IDs = e.api.Names
+		if opt.Map != nil {
+			opt.Map.Describe(r)
+		}
+		list = append(list, &source{name: strings.Join(e.apiNames, ", "), log: e.api, from: "the API log", traffic: replay.TrafficOf(e.api, r)})
 	}
 	for _, s := range list {
 		s.traffic.Progress = opt.Progress
@@ -120,6 +128,10 @@ func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
 			return nil, err
 		}
 		if s.was, err = recordedBy(ctx, s.traffic); err != nil {
+			return nil, err
+		}
+		evidence.Apply(opt.Prices, s.traffic.Roster)
+		if err := s.call(opt.Key); err != nil {
 			return nil, err
 		}
 	}
@@ -146,6 +158,7 @@ func (e Evidence) subjects(sources []*source) []*subject {
 				}
 				s.part = one
 			}
+			s.know(p)
 			if p.Today != nil && s.allowance == nil {
 				s.allowance, s.from = p.Today, src.from
 			}
@@ -185,8 +198,14 @@ func (e Evidence) subjects(sources []*source) []*subject {
 	return list
 }
 
-// know takes over what a price list says.
-func (s *subject) know(f PlanFacts) { s.paid, s.price, s.operations = f.Paid, f.Price, f.Operations }
+// know takes over what a roster says of the plan.
+func (s *subject) know(p roster.Plan) {
+	s.paid, s.operations = cmp.Or(s.paid, p.Paid), cmp.Or(s.operations, p.Operations)
+	if p.Price != nil && s.price == nil {
+		x := p.Price.Monthly()
+		s.price = &x
+	}
+}
 
 // rate is the plan's, where it is known, and else above all.
 func (s *subject) rate() int64 {

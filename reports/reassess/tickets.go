@@ -15,15 +15,6 @@ import (
 // S11, support evidence: what customers wrote, held against what the replay of
 // today's allowance shows for that user and hour.
 
-// Ticket is what a customer wrote.
-type Ticket struct {
-	ID      string
-	User    string // as the log or the plan map names them; never shown
-	At      time.Time
-	Hour    bool // At names an hour, and not only a day
-	Symptom string
-}
-
 // mostTold bounds the attempts of users with tickets that are kept at a time.
 const mostTold = 5_000_000
 
@@ -33,11 +24,8 @@ func (w *weighing) support(ctx context.Context, sources []*source) (*record.Repo
 	for i, t := range w.opt.Tickets {
 		list[i] = complaint{id: t.ID, symptom: t.Symptom, at: t.At, hour: t.Hour}
 		for _, src := range sources {
-			if src.people.User == nil || src.described.Refused != "" {
-				continue
-			}
-			user, ok := src.people.User(t.User)
-			if !ok {
+			user, ok := src.userOf[t.User]
+			if !ok || src.described.Refused != "" {
 				continue
 			}
 			if err := src.show(ctx, user, &list[i]); err != nil {
@@ -59,7 +47,7 @@ func (s *source) show(ctx context.Context, user int, c *complaint) error {
 	}
 	begin, end := from.UnixMicro(), from.Add(to).UnixMicro()
 	plan := s.traffic.Roster.Plans[phaseAt(phases, begin).Plan]
-	c.user, c.plan, c.replayed = s.names()(user), plan.Name, plan.Today != nil
+	c.user, c.plan, c.replayed = s.names[user], plan.Name, plan.Today != nil
 	var before, until []timeline.Attempt
 	for batch, err := range s.traffic.Attempts.Batches(ctx) {
 		if err != nil {

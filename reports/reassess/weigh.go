@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/invoicespec/brimline/reports/evidence"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/replay"
 	"github.com/invoicespec/brimline/reports/roster"
@@ -114,6 +115,10 @@ func (w *weighing) weigh(ctx context.Context, s *subject) error {
 		}
 	}
 	recorded := s.src != nil && s.src.log.Quality.Format == record.FormatAPI || s.was != nil && s.was.lost > 0
+	if w.opt.Usage != nil && !recorded && s.src != nil {
+		s.usedUp(evidence.FirstExhausted(w.opt.Usage))
+		recorded = true
+	}
 	b := binding(s.today.Binding, s.allowance, s.operations, recorded)
 	p.Binding, c.binding = &b, &b
 	c.earlier, c.relieved = asked(w.opt.Earlier, s.plan, s.allowance)
