@@ -16,13 +16,19 @@ const getCapacity = `"brimline load --find-capacity" against the deployment meas
 
 // engine is what is known of the engine's capacity.
 type engine struct {
-	name  string
-	found *record.Capacity // nil: no search was given
+	name      string
+	found     *record.Capacity // nil: no search was given
+	saturated *float64         // share of its places in use at the busiest, by its meters; nil: not known
 }
 
-// room reports whether the engine has room for a peak, and why not; known: a
-// search says so.
-func (e engine) room(peak float64, rules record.ReportRules) (ok, known bool, why string) {
+// room reports whether the engine has room for a peak, where today's is so much,
+// and why not; known: a search says so, or else the meters of today, in proportion.
+func (e engine) room(peak, today float64, rules record.ReportRules) (ok, known bool, why string) {
+	if e.found == nil && e.saturated != nil && today > 0 {
+		share := *e.saturated * peak / today
+		return share <= rules.PeakShare, true, fmt.Sprintf("the busiest 10 s would take %s of its places, where %s are allowed",
+			figure.Short(share), figure.Short(rules.PeakShare))
+	}
 	if e.found == nil {
 		return false, false, "no capacity search was given"
 	}
@@ -70,6 +76,10 @@ func (e engine) section(today, candidate *record.ReportPeaks, worst *float64, ru
 	}
 	if e.found == nil {
 		s.Missing = append(s.Missing, "the engine's capacity: "+getCapacity)
+		if e.saturated != nil && today != nil && candidate != nil && today.Ten > 0 {
+			share := *e.saturated * candidate.Ten / today.Ten
+			s.Share = &share
+		}
 		return s
 	}
 	s.Source, s.SLO = e.name, append(s.SLO, e.found.SLO...)

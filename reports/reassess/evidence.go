@@ -19,8 +19,8 @@ func (w *weighing) filled(s *subject, p record.ReportPlan) []record.ReportEviden
 	return []record.ReportEvidence{
 		kind(record.EvidenceUtilization, "it takes recorded traffic and today's allowance", utilization(p)),
 		kind(record.EvidenceFrequency, "it takes recorded traffic or a load run", frequency(p.Scores)),
-		kind(record.EvidenceSaturation, getCapacity, w.evidence.engine.saturation()),
-		kind(record.EvidenceLatency, "it takes a capacity search, a load run, or a log with durations", append(latency(p.Scores), w.evidence.engine.latency()...)),
+		kind(record.EvidenceSaturation, getCapacity, append(w.evidence.engine.saturation(), metered(w.opt.Metrics, record.MetricSaturation)...)),
+		kind(record.EvidenceLatency, "it takes a capacity search, a load run, or a log with durations", append(latency(p.Scores), append(w.evidence.engine.latency(), metered(w.opt.Metrics, record.MetricEngineLatency)...)...)),
 		kind(record.EvidenceExhaustion, "it takes a log or a load run that shows 402, or the operations that were used", append(s.outOfOperations(), exhaustion(p.Binding)...)),
 		kind(record.EvidenceSupport, "--tickets FILE gives what customers wrote, and an empty one says that there is nothing", complained(w.tickets, s.plan)),
 	}

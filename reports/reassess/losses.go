@@ -60,7 +60,10 @@ func (s *source) call(key *roster.Key) error {
 	attempts := make([]int64, r.Users)
 	for _, was := range s.was {
 		for user := range was.users {
-			attempts[user] += was.users[user].attempts + was.own[user].attempts
+			attempts[user] += was.users[user].attempts
+		}
+		for user, n := range was.own {
+			attempts[user] += n
 		}
 	}
 	s.userOf = make(map[string]int, len(r.IDs))

@@ -19,21 +19,20 @@ const (
 	growthMonths = 12   // for which the traffic is looked ahead
 )
 
-// Signals are what is known of the limiter and the engine; nil: missing. Times are
+// signalsOf are what is known of the limiter and the engine; nil: missing. Times are
 // in seconds.
-type Signals struct {
+type signalsOf struct {
 	Decision   *float64 // p99 of one decision of the limiter
 	Engine     *float64 // p99 of the engine
 	Contention *float64 // share of the time that decisions waited for a lock
 	CPU        *float64 // share of the processors in use
 	Saturated  *float64 // share of the engine's places in use, at the busiest
 	Growth     *float64 // of the traffic, a month
-	Source     string
 }
 
 // migration weighs the signals. share is the candidate's peak over the engine's
 // capacity.
-func migration(s Signals, share *float64, d *Deployment) record.ReportMigration {
+func migration(s signalsOf, share *float64, d *Deployment) record.ReportMigration {
 	m := record.ReportMigration{Signals: []record.ReportMigrationSignal{}}
 	stay, migrate := string(record.MigrationStay), string(record.MigrationMigrate)
 	says := func(ok bool) string {

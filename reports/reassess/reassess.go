@@ -20,7 +20,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
+	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/evidence"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/roster"
@@ -43,15 +45,14 @@ type Options struct {
 // Beside is what is known from elsewhere: all of it may be left out, and the
 // sections that would rest on it say so.
 type Beside struct {
-	Inputs   []record.ReportInput // what it was read from
-	Map      *roster.Map          // whose the pools of an access log are, and what plans are
-	Key      *roster.Key          // of pseudonyms that stay the same; nil: ranks
-	Prices   []evidence.Listed
-	Usage    []evidence.Usage // of paid operations, in order of time; nil: nobody looked
-	Tickets  []evidence.Ticket
-	Asked    bool // somebody looked for tickets
-	Signals  Signals
-	Observed []record.ReportObserved
+	Inputs  []record.ReportInput // what it was read from
+	Map     *roster.Map          // whose the pools of an access log are, and what plans are
+	Key     *roster.Key          // of pseudonyms that stay the same; nil: ranks
+	Prices  []evidence.Listed
+	Usage   []evidence.Usage // of paid operations, in order of time; nil: nobody looked
+	Tickets []evidence.Ticket
+	Asked   bool                  // somebody looked for tickets
+	Metrics *record.ReportMetrics // of the running engine over the traffic's time; nil: nobody asked
 }
 
 // Report weighs the evidence. Gates that ask for fewer users than can show the
@@ -83,6 +84,7 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 	}
 	r.Date = cmp.Or(opt.Date, e.latest(sources))
 	subjects := e.subjects(sources)
+	e.engine.saturated = signals(opt.Metrics).Saturated
 	w := weighing{evidence: e, opt: opt, rules: rules, date: r.Date, subjects: subjects}
 	for _, src := range sources {
 		if err := w.replay(ctx, src); err != nil {
@@ -105,7 +107,7 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 	}
 	fairness := fairness(w.fair())
 	r.Fairness = &fairness
-	migration := migration(opt.Signals, cmp.Or(r.Capacity.Share, w.todayShare()), opt.Gates.Deployment)
+	migration := migration(signals(opt.Metrics), cmp.Or(r.Capacity.Share, w.todayShare()), opt.Gates.Deployment)
 	r.Migration = &migration
 	slices.SortStableFunc(r.Plans, func(a, b record.ReportPlan) int {
 		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(affected(b), affected(a)), cmp.Compare(a.Plan, b.Plan))
@@ -115,6 +117,22 @@ func (e Evidence) Report(ctx context.Context, opt Options) (record.Report, error
 		r.Against = &a
 	}
 	return r, nil
+}
+
+// Window is the time that the traffic is of; the zero time where there is none.
+func (e Evidence) Window() (from, until time.Time) {
+	for _, l := range []*accesslog.Log{e.access, e.api} {
+		if l == nil || l.Quality.Entries == 0 {
+			continue
+		}
+		if from.IsZero() || l.Quality.First.Before(from) {
+			from = l.Quality.First
+		}
+		if l.Quality.Last.After(until) {
+			until = l.Quality.Last
+		}
+	}
+	return from, until
 }
 
 // latest is the day of the latest evidence; empty: none has a date.

@@ -17,9 +17,9 @@ import (
 
 // recorded is one plan's part of a log as it was at the time.
 type recorded struct {
-	users   []met // by user; those under an override apart
-	own     []met // by user, under an override
-	refused int64 // by a limiter at the time
+	users   []met           // by user; those under an override apart
+	own     map[int32]int64 // attempts under an override, by user
+	refused int64           // by a limiter at the time
 	times   *hdrhistogram.Histogram
 	least   int64
 	most    int64
@@ -35,7 +35,7 @@ const longestHold = 3_600_000_000
 func recordedBy(ctx context.Context, t replay.Traffic) ([]*recorded, error) {
 	plans := make([]*recorded, len(t.Roster.Plans))
 	for i := range plans {
-		plans[i] = &recorded{users: make([]met, t.Roster.Users), own: make([]met, t.Roster.Users), times: hdrhistogram.New(1, longestHold, 3)}
+		plans[i] = &recorded{users: make([]met, t.Roster.Users), own: map[int32]int64{}, times: hdrhistogram.New(1, longestHold, 3)}
 	}
 	for batch, err := range t.Attempts.Batches(ctx) {
 		if err != nil {
@@ -48,11 +48,11 @@ func recordedBy(ctx context.Context, t replay.Traffic) ([]*recorded, error) {
 			}
 			phase := phaseAt(t.Roster.Phases[user], a.At)
 			r := plans[phase.Plan]
-			u := &r.users[user]
 			if phase.Override != nil {
-				u = &r.own[user]
+				r.own[user]++
+			} else {
+				r.users[user].add(a)
 			}
-			u.add(a)
 			if a.Refused() {
 				r.refused++
 			} else if a.Hold != timeline.NoHold && phase.Override == nil {

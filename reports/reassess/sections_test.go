@@ -88,7 +88,7 @@ func TestNotice(t *testing.T) {
 }
 
 func TestMigration(t *testing.T) {
-	calm := Signals{Decision: ref(2e-6), Engine: ref(0.02), CPU: ref(0.3), Contention: ref(0.)}
+	calm := signalsOf{Decision: ref(2e-6), Engine: ref(0.02), CPU: ref(0.3), Contention: ref(0.)}
 	one := &Deployment{Storage: "local", PlannedReplicas: ref(int64(1)), RestartsAllowed: ref(true), GrowthPerMonth: ref(Share(0.02))}
 	with := func(change func(*Deployment)) *Deployment {
 		d := *one
@@ -96,20 +96,20 @@ func TestMigration(t *testing.T) {
 		return &d
 	}
 	for name, c := range map[string]struct {
-		signals Signals
+		signals signalsOf
 		share   *float64
 		d       *Deployment
 		want    record.Migration
 		why     string
 	}{
 		"calm":              {calm, ref(0.4), one, record.MigrationStay, "No signal asks for a second instance."},
-		"nothing is known":  {Signals{}, nil, nil, record.MigrationUntold, "6 of 6 signals are missing"},
+		"nothing is known":  {signalsOf{}, nil, nil, record.MigrationUntold, "6 of 6 signals are missing"},
 		"some is missing":   {calm, nil, one, record.MigrationUntold, "2 of 6 signals are missing"},
 		"saturated":         {calm, ref(1.2), one, record.MigrationMigrate, "engine saturation"},
 		"it will be":        {calm, ref(0.9), one, record.MigrationMigrate, "traffic growth"},
-		"a second replica":  {Signals{}, nil, with(func(d *Deployment) { d.PlannedReplicas = ref(int64(2)) }), record.MigrationMigrate, "planned replicas: 2"},
+		"a second replica":  {signalsOf{}, nil, with(func(d *Deployment) { d.PlannedReplicas = ref(int64(2)) }), record.MigrationMigrate, "planned replicas: 2"},
 		"no restart":        {calm, ref(0.4), with(func(d *Deployment) { d.RestartsAllowed = ref(false) }), record.MigrationMigrate, "availability"},
-		"a slow limiter":    {Signals{Decision: ref(0.01), Engine: ref(0.02), CPU: ref(0.99)}, ref(0.4), one, record.MigrationStay, "No signal"},
+		"a slow limiter":    {signalsOf{Decision: ref(0.01), Engine: ref(0.02), CPU: ref(0.99)}, ref(0.4), one, record.MigrationStay, "No signal"},
 		"distributed as is": {calm, ref(1.2), with(func(d *Deployment) { d.Storage = "distributed" }), record.MigrationStay, "distributed already"},
 	} {
 		t.Run(name, func(t *testing.T) {

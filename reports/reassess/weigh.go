@@ -188,7 +188,11 @@ func (w *weighing) candidate(ctx context.Context, c claim, s *subject, a aim) (x
 	if err := peak(x.below); err != nil {
 		return x, err
 	}
-	if _, known, _ := w.evidence.engine.room(0, w.rules); known && x.peaks != nil {
+	today := 0.0
+	if s.src.peaks != nil {
+		today = s.src.peaks.Ten
+	}
+	if _, known, _ := w.evidence.engine.room(0, today, w.rules); known && x.peaks != nil {
 		whole := x.peaks
 		for i := len(steps) - 1; ; i-- {
 			if i < 0 {
@@ -198,7 +202,7 @@ func (w *weighing) candidate(ctx context.Context, c claim, s *subject, a aim) (x
 			if err := peak(&steps[i]); err != nil {
 				return x, err
 			}
-			ok, _, why := w.evidence.engine.room(x.peaks.Ten, w.rules)
+			ok, _, why := w.evidence.engine.room(x.peaks.Ten, today, w.rules)
 			if ok {
 				x.fits = &steps[i]
 				break
@@ -228,7 +232,7 @@ func (w *weighing) engineToday(s *subject) engineToday {
 	if s.peaks() == nil {
 		return engineToday{}
 	}
-	ok, known, why := w.evidence.engine.room(s.peaks().Ten, w.rules)
+	ok, known, why := w.evidence.engine.room(s.peaks().Ten, s.peaks().Ten, w.rules)
 	return engineToday{known: known, over: known && !ok, found: why}
 }
 
@@ -291,7 +295,7 @@ func (w *weighing) together(ctx context.Context, sources []*source, r *record.Re
 		plans = append(plans, x.plan)
 	}
 	s := w.evidence.engine.section(today, then, worst(plans), w.rules)
-	s.Latency, s.Observed = w.latencies(), append(s.Observed, w.opt.Observed...)
+	s.Latency, s.Observed = w.latencies(), append(s.Observed, observed(w.opt.Metrics)...)
 	for _, x := range w.weighed {
 		for _, text := range x.subject.saturation() {
 			s.Runs = append(s.Runs, x.subject.plan+", "+text)
