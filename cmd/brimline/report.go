@@ -172,8 +172,14 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 	if opt.Beside, err = f.beside.read(); err != nil {
 		return record.Report{}, err
 	}
+	list := reassess.Files(inputs...)
+	for i := range list {
+		if list[i].Name == "-" {
+			list[i] = reassess.Input{Name: "standard input", Reader: w.stdin}
+		}
+	}
 	evidence, err := cancelled(ctx, func() (reassess.Evidence, error) {
-		return reassess.Read(ctx, inputs, w.stdin, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+		return reassess.Read(ctx, list, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
 	})
 	if errors.Is(err, reassess.ErrNoEvidence) {
 		return record.Report{}, exitWith(exitCannotTell, err)

@@ -35,11 +35,12 @@ func bare(err error) error {
 // maxHead is how much of a file tells whether it is a document.
 const maxHead = 64 << 10
 
-// documentAt is the document that path is, or that is in the folder there.
-func documentAt(path string) (document, error) {
-	if path == StandardInput {
+// document is what the input is, or what is in the folder there.
+func (in Input) document() (document, error) {
+	if in.Reader != nil {
 		return document{}, nil
 	}
+	path := in.Name
 	info, err := os.Stat(path)
 	if err != nil {
 		return document{}, err

@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	evidence, err := reassess.Read(context.Background(), []string{log}, nil, accesslog.Options{})
+	evidence, err := reassess.Read(context.Background(), reassess.Files(log), accesslog.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

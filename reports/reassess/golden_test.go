@@ -28,7 +28,7 @@ func erddap(t *testing.T, rate, burst int64) record.Report {
 // that these require.
 func weighed(t *testing.T, opt reassess.Options, paths ...string) record.Report {
 	t.Helper()
-	e, err := reassess.Read(t.Context(), paths, nil, accesslog.Options{})
+	e, err := reassess.Read(t.Context(), reassess.Files(paths...), accesslog.Options{})
 	require.NoError(t, err)
 	opt.Brimline = "test"
 	if opt.Gates.Rules.Draws == 0 {

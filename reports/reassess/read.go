@@ -29,27 +29,39 @@ type namedRun struct {
 	run  record.Run
 }
 
-// StandardInput is the path that stands for a log on standard input.
-const StandardInput = "-"
+// Input is a file or a folder, or a stream with a name.
+type Input struct {
+	Name   string    // a path, unless there is a reader
+	Reader io.Reader // nil: what is at the path
+}
+
+// Files are the inputs at paths.
+func Files(paths ...string) []Input {
+	list := make([]Input, len(paths))
+	for i, path := range paths {
+		list[i].Name = path
+	}
+	return list
+}
 
 // Read reads run folders, capacity searches, access logs and API logs, each
-// recognised by what it holds; stdin is what [StandardInput] stands for. Several
-// files of one kind of log make one log, in the order given. An error names the
-// input; a run that says nothing of its target is refused with [ErrNoEvidence].
-func Read(ctx context.Context, paths []string, stdin io.Reader, opt accesslog.Options) (Evidence, error) {
+// recognised by what it holds; a stream is a log. Several files of one kind of log
+// make one log, in the order given. An error names the input; a run that says
+// nothing of its target is refused with [ErrNoEvidence].
+func Read(ctx context.Context, inputs []Input, opt accesslog.Options) (Evidence, error) {
 	var e Evidence
 	var access, api logFiles
-	e.inputs = make([]record.ReportInput, len(paths))
-	for i, path := range paths {
-		if err := given(paths[:i], path); err != nil {
+	e.inputs = make([]record.ReportInput, len(inputs))
+	for i, in := range inputs {
+		if err := given(inputs[:i], in); err != nil {
 			return e, err
 		}
-		doc, err := documentAt(path)
+		doc, err := in.document()
 		if err != nil {
 			return e, err
 		}
 		if doc.path != "" {
-			if err := e.readDocument(path, doc, &e.inputs[i]); err != nil {
+			if err := e.readDocument(in.Name, doc, &e.inputs[i]); err != nil {
 				return e, fmt.Errorf("%s: %w", doc.path, err)
 			}
 			if err := e.given(i); err != nil {
@@ -57,9 +69,9 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, opt accesslog.Op
 			}
 			continue
 		}
-		d := &digest{path: path}
-		if path == StandardInput {
-			d = &digest{path: "standard input", from: newPeeked(stdin)}
+		d := &digest{path: in.Name}
+		if in.Reader != nil {
+			d.from = newPeeked(in.Reader)
 		}
 		format, err := accesslog.Recognise(ctx, d.look())
 		if err != nil {
@@ -93,22 +105,22 @@ func (e *Evidence) given(i int) error {
 }
 
 // given refuses an input that is there already: what it tells would count twice.
-func given(before []string, path string) error {
-	if path == StandardInput {
+func given(before []Input, in Input) error {
+	if in.Reader != nil {
 		for _, b := range before {
-			if b == path {
-				return errors.New("standard input: given twice")
+			if b.Reader != nil && b.Name == in.Name {
+				return fmt.Errorf("%s: given twice", in.Name)
 			}
 		}
 		return nil
 	}
-	info, err := os.Stat(path)
+	info, err := os.Stat(in.Name)
 	if err != nil {
-		return fmt.Errorf("%s: %w; accepted: %s", path, bare(err), accepted)
+		return fmt.Errorf("%s: %w; accepted: %s", in.Name, bare(err), accepted)
 	}
 	for _, b := range before {
-		if other, err := os.Stat(b); err == nil && os.SameFile(info, other) {
-			return fmt.Errorf("%s: given twice, first as %s", path, b)
+		if other, err := os.Stat(b.Name); err == nil && b.Reader == nil && os.SameFile(info, other) {
+			return fmt.Errorf("%s: given twice, first as %s", in.Name, b.Name)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestReadRefuses(t *testing.T) {
 		"a log that turns out": {[]string{file(t, "x.log", strings.SplitAfter(week(0, 200), "\n")[0]+apiLog(t, decided{user: "u"}))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := reassess.Read(t.Context(), c.paths, nil, accesslog.Options{})
+			_, err := reassess.Read(t.Context(), reassess.Files(c.paths...), accesslog.Options{})
 			if c.wrong == "" {
 				require.NoError(t, err)
 				return

@@ -252,12 +252,12 @@ func TestRunNamesTheAllowance(t *testing.T) {
 
 func TestOptionsThatFitNothing(t *testing.T) {
 	api := file(t, "api.jsonl", apiLog(t, decided{user: "u1", plan: "free", outcome: "admitted", rate: 10, burst: 10}))
-	e, err := reassess.Read(t.Context(), []string{api}, nil, accesslog.Options{})
+	e, err := reassess.Read(t.Context(), reassess.Files(api), accesslog.Options{})
 	require.NoError(t, err)
 	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}, Plan: "free"})
 	require.ErrorContains(t, err, "for an access log, and none was given")
 
-	e, err = reassess.Read(t.Context(), []string{api}, nil, accesslog.Options{Scope: "/nowhere"})
+	e, err = reassess.Read(t.Context(), reassess.Files(api), accesslog.Options{Scope: "/nowhere"})
 	require.NoError(t, err)
 	_, err = e.Report(t.Context(), reassess.Options{Gates: reassess.Gates{Rules: reassess.Rules()}})
 	require.ErrorContains(t, err, "none of the 1 entries is an attempt below /nowhere")
@@ -309,7 +309,7 @@ func TestInvalidRunIsRefused(t *testing.T) {
 			spoil(&run)
 			dir := filepath.Join(t.TempDir(), "run")
 			require.NoError(t, record.WriteRun(dir, run))
-			_, err = reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200)), dir}, nil, accesslog.Options{})
+			_, err = reassess.Read(t.Context(), reassess.Files(file(t, "access.log", week(40, 200)), dir), accesslog.Options{})
 			require.ErrorIs(t, err, reassess.ErrNoEvidence)
 			require.ErrorContains(t, err, dir+"/run.json: the run says nothing of its target: this machine was too slow")
 		})
@@ -339,7 +339,7 @@ func TestRunWithUnnamedRejections(t *testing.T) {
 // What is said to be needed is what is asked.
 func TestUsersNeededAreThoseAskedFor(t *testing.T) {
 	require.Equal(t, 300, reassess.Rules().MinUsers)
-	e, err := reassess.Read(t.Context(), []string{file(t, "access.log", week(40, 200))}, nil, accesslog.Options{})
+	e, err := reassess.Read(t.Context(), reassess.Files(file(t, "access.log", week(40, 200))), accesslog.Options{})
 	require.NoError(t, err)
 	rules := reassess.Rules()
 	rules.MinUsers, rules.UsersOK = 300, 0.999
