@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/invoicespec/brimline/conformance/contract"
+	"github.com/invoicespec/brimline/internal/pgtest"
+	"github.com/invoicespec/brimline/reference/server"
+	"github.com/invoicespec/brimline/reference/store/postgres"
+	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/replay"
+)
+
+// TestTheDatabasesLogReplaysAsTheFiles: what a server has logged says the same
+// whether it is read from its file or from the database that took it in.
+func TestTheDatabasesLogReplaysAsTheFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.jsonl")
+	site := openLoadSite(t, server.Config{Control: "127.0.0.1:0", APILog: path}, nil)
+	code, _, errs := site.load(t.Context(), t, `duration: 2s
+populations:
+  - { plan: free, users: 3, arrival: constant, rate: 20x, on-429: ignore }
+`)
+	requireMeasured(t, code, errs)
+
+	var entries []contract.LogEntry
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(data)) {
+		var e contract.LogEntry
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		entries = append(entries, e)
+	}
+	database := pgtest.Database(t)
+	_, err = postgres.Migrate(t.Context(), database)
+	require.NoError(t, err)
+	pool, err := pgxpool.New(t.Context(), database)
+	require.NoError(t, err)
+	defer pool.Close()
+	require.NoError(t, postgres.NewLog(pool).Insert(t.Context(), entries))
+
+	replayed := func(s accesslog.Source) record.Replay {
+		log, err := accesslog.Read(t.Context(), []accesslog.Source{s}, accesslog.Options{})
+		require.NoError(t, err)
+		r, err := replay.Run(t.Context(), log, replay.Question{Pairs: [][2]int64{{1, 1}, {60, 20}}})
+		require.NoError(t, err)
+		return r
+	}
+	source, done, err := apiLogSource(t.Context(), database, time.Time{}, time.Time{})
+	require.NoError(t, err)
+	defer done()
+	file, stored := replayed(accesslog.File(path)), replayed(source)
+	require.NotEmpty(t, file.Cells)
+	require.Positive(t, file.Cells[0].Rejected)
+	require.Equal(t, file.Cells, stored.Cells)
+	require.Zero(t, stored.Agreement.Disagreed)
+	require.Equal(t, file.Agreement, stored.Agreement)
+
+	none, done, err := apiLogSource(t.Context(), database, time.Now().Add(time.Hour), time.Time{})
+	require.NoError(t, err)
+	defer done()
+	_, err = accesslog.Read(t.Context(), []accesslog.Source{none}, accesslog.Options{})
+	require.ErrorIs(t, err, accesslog.ErrNothing)
+	require.ErrorContains(t, err, "the database's API log from ")
+}
+
+func TestTheDatabaseIsAway(t *testing.T) {
+	_, _, err := apiLogSource(t.Context(), "postgres://u:secret@127.0.0.1:1/none", time.Time{}, time.Time{})
+	require.ErrorIs(t, err, postgres.ErrAway)
+	require.NotContains(t, err.Error(), "secret")
+}
