@@ -92,8 +92,9 @@ database: # tests start a PostgreSQL of their own; Debian keeps its programs out
 browser: # tests look at pages in it
 	@scripts/need.sh chromium chromium
 
-promtool: # tests of the alerts
+promtool: # tests of the alerts, and of what a report asks a Prometheus for
 	@scripts/need.sh promtool prometheus
+	@scripts/need.sh prometheus prometheus
 
 proxies: # tests run the server behind them; their packages' own services are not started
 	@PATH=$$PATH:/usr/sbin scripts/need.sh nginx nginx

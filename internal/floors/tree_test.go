@@ -47,7 +47,7 @@ func storeys() [][]string {
 			"loadgen/forecast", "loadgen/attack", "loadgen/metrics", "loadgen/capacity", "loadgen/merge",
 			"reference/anonymous", "reference/apilog", "reference/dashboard", "reference/httpapi", "reference/invoice",
 			"reference/limiter/limitertest", "reference/operator", "reference/store/memory", "reference/store/postgres", "reference/store/storetest", "reference/telemetry",
-			"reports/replay",
+			"reports/prometheus", "reports/replay",
 		},
 		3: {
 			"conformance",
