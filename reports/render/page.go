@@ -19,17 +19,30 @@ var pageStyle string
 type htmlPage struct {
 	Title  string
 	Style  template.CSS
+	Script template.JS // none: the page has no script
 	Policy string
 }
 
 // newPage is a page in our style and its own.
 func newPage(title string, styles ...string) htmlPage {
 	style := "\n" + pageStyle + strings.Join(styles, "")
-	digest := sha256.Sum256([]byte(style))
 	return htmlPage{
 		Title: title, Style: template.CSS(style),
-		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'; base-uri 'none'; form-action 'none'",
+		Policy: "default-src 'none'; style-src " + digest(style) + "; base-uri 'none'; form-action 'none'",
 	}
+}
+
+// with is the page with one script, which the policy names by its digest.
+func (p htmlPage) with(script string) htmlPage {
+	p.Script = template.JS(script)
+	p.Policy += "; script-src " + digest(script)
+	return p
+}
+
+// digest is a text as a policy names it.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // pageTemplate is the template of a page, with the parts that pages share.

@@ -25,10 +25,20 @@ var reportTemplate = pageTemplate("report", reportPage, reportFuncs())
 
 // ReportHTML writes a report as one page that asks the network for nothing.
 func ReportHTML(w io.Writer, r record.Report) error {
+	page := newPage("Rate limits, reassessed", reportStyle, chart.CSS)
+	if slices.ContainsFunc(r.Plans, func(p record.ReportPlan) bool { return noWhatIf(p) == "" && len(p.WhatIf.Grid) > 0 }) {
+		page = page.with(reportScript)
+	}
+	var decision *sheet
+	if s := decisionSheet(r); len(s.Rows) > 0 {
+		decision = &s
+	}
 	return reportTemplate.Execute(w, struct {
 		record.Report
-		Page htmlPage
-	}{r, newPage("Rate limits, reassessed", reportStyle, chart.CSS)})
+		Page     htmlPage
+		Decision *sheet
+		Sections []section
+	}{r, page, decision, reportSections(r)})
 }
 
 // Report writes the verdicts of a report for a terminal, and what was read.
@@ -39,6 +49,9 @@ func Report(w io.Writer, r record.Report) error {
 		fmt.Fprintf(&b, "\n%s: %s\n", capital(Visible(p.Plan)), Visible(p.Verdict.Headline))
 		for _, s := range p.Verdict.Because {
 			fmt.Fprintf(&b, "  %s\n", Visible(s))
+		}
+		for _, d := range p.Decision {
+			fmt.Fprintf(&b, "  %-12s %s\n", d.Dimension, Visible(dimensionText(d)))
 		}
 	}
 	for i, l := range r.Logs {
@@ -51,15 +64,33 @@ func Report(w io.Writer, r record.Report) error {
 	return err
 }
 
+// dimensionText is a row of the decision in a line.
+func dimensionText(d record.ReportDimension) string {
+	value := func(v *int64) string {
+		if v == nil {
+			return "–"
+		}
+		return figure.Grouped(*v)
+	}
+	text := fmt.Sprintf("%s, today %s", answer(d.Word), value(d.Today))
+	if d.Uncapped != nil {
+		text += " → the goal alone " + value(d.Uncapped)
+	}
+	if d.Target != nil {
+		text += " → " + value(d.Target)
+	}
+	if d.HeldBy != "" {
+		text += "; held by " + d.HeldBy
+	}
+	return text
+}
+
 // reportFuncs is what the page says of figures. Text that came out of an input
 // goes through Visible.
 func reportFuncs() template.FuncMap {
 	return template.FuncMap{
-		"visible": Visible, "capital": capital,
-		"grouped": grouped, "percent": figure.Percent, "interval": figure.Interval, "micros": figure.Micros, "bytes": figure.Bytes,
-		"short": figure.Short, "lede": lede, "chart": whatIfChart, "noWhatIf": noWhatIf, "rows": scoreRows, "heat": heatRows,
-		"kind": inputKind, "facts": logFacts, "runFacts": runFacts, "state": gateState, "who": poolNoun, "line": lineName,
-		"columns": scoreColumns, "prose": prose, "path": path, "glance": glance, "wrong": wrong, "goal": goal,
+		"visible": Visible, "capital": capital, "grouped": grouped, "short": figure.Short, "lede": lede, "prose": prose, "path": path,
+		"rows": scoreRows, "columns": scoreColumns, "glance": glance, "wrong": wrong, "goal": goal,
 	}
 }
 
@@ -169,24 +200,39 @@ func glance(p record.ReportPlan, rules record.ReportRules) (list []figureOf) {
 	if n := wrong(p); n > 0 {
 		list = append(list, figureOf{Value: figure.Grouped(n), Label: "wrong decisions in a load run", Bad: true})
 	}
-	switch {
-	case v.Word == record.NotEnoughEvidence && w != nil:
+	if w != nil && v.Word == record.NotEnoughEvidence {
 		if w.Users < rules.MinUsers {
 			list = append(list, figureOf{Value: fmt.Sprintf("%s of %s", grouped(w.Users), grouped(rules.MinUsers)), Label: poolNoun(w.Pool) + "s needed"})
 		}
 		if w.Days < rules.MinDays {
 			list = append(list, figureOf{Value: fmt.Sprintf("%d of %d", w.Days, rules.MinDays), Label: "days with traffic needed"})
 		}
-	case v.Word == record.Raise:
-		list = append(list,
-			figureOf{Value: figure.Short(v.Today.UsersAffectedShare) + " → " + figure.Short(v.Target.UsersAffectedShare), Label: "of its " + poolNoun(w.Pool) + "s meet a 429"},
-			figureOf{Value: figure.Short(v.Today.RejectedShare) + " → " + figure.Short(v.Target.RejectedShare), Label: "of its requests are rejected"})
-	case v.Today != nil:
-		list = append(list,
+	}
+	if v.Today == nil || w == nil || len(list) > 1 {
+		return list
+	}
+	then := v.Target
+	if then == nil {
+		then = v.Uncapped
+	}
+	if then == nil || v.Word == record.Keep {
+		return append(list,
 			figureOf{Value: figure.Short(v.Today.UsersAffectedShare), Label: "of its " + poolNoun(w.Pool) + "s meet a 429"},
 			figureOf{Value: figure.Short(v.Today.RejectedShare), Label: "of its requests are rejected"})
 	}
+	list = append(list,
+		figureOf{Value: figure.Short(v.Today.UsersAffectedShare) + " → " + figure.Short(then.UsersAffectedShare), Label: fmt.Sprintf("of its %ss would meet a 429 at %s", poolNoun(w.Pool), slashed(then.Rate, then.Burst))},
+		figureOf{Value: figure.Short(v.Today.RejectedShare) + " → " + figure.Short(then.RejectedShare), Label: "of its requests would be rejected"},
+		costAtAGlance(p))
 	return list
+}
+
+// costAtAGlance is what a raise costs the engine.
+func costAtAGlance(p record.ReportPlan) figureOf {
+	if p.Cost == nil || p.Cost.Workers == nil {
+		return figureOf{Value: "not known", Label: "what it costs the engine"}
+	}
+	return figureOf{Value: amount(*p.Cost.Workers), Label: "more engine workers kept busy at the peak"}
 }
 
 // wrong is how many wrong decisions runs saw.
@@ -198,9 +244,19 @@ func wrong(p record.ReportPlan) (n int64) {
 }
 
 func inputKind(k record.InputKind) string {
-	return map[record.InputKind]string{
-		record.InputRun: "load run", record.InputAccessLog: "access log", record.InputAPILog: "API log",
-	}[k]
+	switch k {
+	case record.InputRun:
+		return "load run"
+	case record.InputAPILog:
+		return "API log"
+	case record.InputCapacity:
+		return "capacity search"
+	case record.InputReport:
+		return "earlier report"
+	case record.InputMetrics:
+		return "Prometheus"
+	}
+	return strings.ReplaceAll(string(k), "-", " ")
 }
 
 func gateState(s record.GateState) string {

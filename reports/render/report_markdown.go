@@ -21,11 +21,16 @@ func ReportMarkdown(w io.Writer, r record.Report) error {
 		m.line("")
 		m.line("**%s: %s.** %s", escaped(capital(p.Plan)), escaped(p.Verdict.Headline), escaped(strings.Join(p.Verdict.Because, " ")))
 	}
-	m.scoreboard(r.Plans)
-	for _, p := range r.Plans {
-		m.plan(p, r.Rules)
+	if d := decisionSheet(r); len(d.Rows) > 0 {
+		m.line("")
+		m.line("## The decision, limit by limit")
+		m.sheet(d)
 	}
-	m.provenance(r)
+	for _, x := range reportSections(r) {
+		m.section(x, r)
+	}
+	m.line("")
+	m.line("brimline %s. Every number is in report.json, and those of each chart in a file of CSV.", escaped(r.Brimline))
 	_, err := io.WriteString(w, m.text.String())
 	return err
 }
@@ -53,9 +58,25 @@ func (m *markdown) table(figures int, head []string, rows [][]string) {
 	}
 }
 
+// sheet writes a table; text first, figures to the right.
+func (m *markdown) sheet(s sheet) {
+	head, words := make([]string, len(s.Columns)), 0
+	for i, c := range s.Columns {
+		head[i] = escaped(c.Head)
+		if c.Words() && words == i {
+			words++
+		}
+	}
+	rows := s.Cells()
+	for _, row := range rows {
+		for i := range row {
+			row[i] = escaped(row[i])
+		}
+	}
+	m.table(max(1, words), head, rows)
+}
+
 func (m *markdown) scoreboard(plans []record.ReportPlan) {
-	m.line("")
-	m.line("## Scoreboard")
 	var rows [][]string
 	for _, r := range scoreRows(plans) {
 		row := []string{escaped(capital(r.Plan))}
@@ -71,77 +92,81 @@ func (m *markdown) scoreboard(plans []record.ReportPlan) {
 	m.table(2, append([]string{"plan"}, scoreColumns()...), rows)
 }
 
-func (m *markdown) plan(p record.ReportPlan, rules record.ReportRules) {
+// section writes what the page shows but for charts, whose numbers are in files.
+func (m *markdown) section(s section, r record.Report) {
 	m.line("")
-	m.line("## %s", escaped(capital(p.Plan)))
-	m.line("")
-	if text := noWhatIf(p); text != "" {
-		m.line("%s", escaped(text))
-	} else {
-		w := p.WhatIf
-		m.line("%ss with at least one 429 (and the share of requests rejected); ✓ meets the goal.", capital(poolNoun(w.Pool)))
-		head := []string{"a minute"}
-		for _, b := range w.Bursts {
-			head = append(head, "burst "+figure.Grouped(b))
+	m.line("## %s", escaped(s.Title))
+	if s.Note != "" {
+		m.line("")
+		m.line("%s", escaped(s.Note))
+	}
+	if s.ID == "scoreboard" {
+		m.scoreboard(r.Plans)
+	}
+	for _, b := range s.Blocks {
+		if b.Plan != "" {
+			m.line("")
+			m.line("### %s", escaped(capital(b.Plan)))
 		}
-		var rows [][]string
-		for _, r := range heatRows(p, rules) {
-			row := []string{figure.Grouped(r.Rate)}
-			for _, c := range r.Cells {
-				text := c.Affected + " (" + c.Rejected + ")"
-				if c.Goal {
-					text = "✓ " + text
-				}
-				if c.Mark != "" {
-					text = "**" + text + "** " + c.Mark
-				}
-				row = append(row, text)
+		for _, text := range b.Said {
+			m.line("")
+			m.line("%s", escaped(text))
+		}
+		for _, text := range b.Missing {
+			m.line("")
+			m.line("*Missing:* %s", escaped(text))
+		}
+		if b.WhatIf != nil {
+			m.grid(b.WhatIf)
+		}
+		for _, t := range b.Tables {
+			if t.Title != "" {
+				m.line("")
+				m.line("**%s**", escaped(t.Title))
 			}
-			rows = append(rows, row)
+			m.sheet(t)
 		}
-		m.table(0, head, rows)
-	}
-	m.line("")
-	for _, e := range p.Evidence {
-		text := escaped(strings.Join(e.Found, " "))
-		if e.Missing != "" {
-			text = "missing: " + escaped(e.Missing)
+		for _, f := range b.Facts {
+			m.facts(f)
 		}
-		m.line("- **%s**: %s", escaped(string(e.Kind)), text)
 	}
-	var rows [][]string
-	for _, g := range p.Gates {
-		rows = append(rows, []string{escaped(g.Name), escaped(g.Need), escaped(g.Found), gateState(g.State)})
-	}
-	m.table(1, []string{"gate", "needs", "found", "holds"}, rows)
 }
 
-func (m *markdown) provenance(r record.Report) {
+func (m *markdown) facts(f factList) {
 	m.line("")
-	m.line("## Where this comes from")
-	var rows [][]string
-	for _, in := range r.Inputs {
-		rows = append(rows, []string{escaped(in.Name), inputKind(in.Kind), figure.Bytes(in.Bytes), in.SHA256})
-	}
-	m.table(2, []string{"input", "kind", "size", "SHA-256"}, rows)
-	facts := func(list []fact) {
-		m.line("")
-		for _, f := range list {
-			for _, text := range f.Lines {
-				m.line("- **%s**: %s", escaped(f.Name), escaped(text))
-			}
+	m.line("**%s**", escaped(f.Name))
+	m.line("")
+	for _, x := range f.Facts {
+		for _, text := range x.Lines {
+			m.line("- **%s**: %s", escaped(x.Name), escaped(text))
 		}
 	}
-	for _, l := range r.Logs {
-		facts(logFacts(l))
-	}
-	for _, n := range r.Runs {
-		m.line("")
-		m.line("### %s", escaped(n.Name))
-		facts(runFacts(n))
-	}
+}
+
+// grid writes what the page shows as a table with shades.
+func (m *markdown) grid(v *whatIfView) {
 	m.line("")
-	m.line("brimline %s. Every number is in report.json.", escaped(r.Brimline))
+	m.line("%ss who meet a 429 (and the share of requests rejected); ✓ meets the goal.", capital(v.Noun))
+	head := []string{"a minute"}
+	for _, b := range v.Bursts {
+		head = append(head, "burst "+figure.Grouped(b))
+	}
+	var rows [][]string
+	for _, r := range v.Rows {
+		row := []string{figure.Grouped(r.Rate)}
+		for _, c := range r.Cells {
+			text := c.Share + " (" + c.Rejected + ")"
+			if c.Goal {
+				text = "✓ " + text
+			}
+			if c.Mark != "" {
+				text = "**" + text + "** " + c.Mark
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	m.table(0, head, rows)
 }
 
 // escaped makes text stand for itself in Markdown, in a table's cell too.

@@ -39,12 +39,6 @@ func scoreRows(plans []record.ReportPlan) (rows []scoreRow) {
 }
 
 func scoreCells(s record.ReportScore) []scoreCell {
-	basis := map[record.Basis]string{
-		record.BasisRecorded: "as recorded", record.BasisReplayed: "replayed", record.BasisMeasured: "load run",
-	}[s.Basis]
-	if a := s.Allowance; a != nil {
-		basis += " at " + slashed(a.RequestsPerMinute, a.Burst)
-	}
 	top := scoreCell{Main: unknown, Notes: []string{fmt.Sprintf("%.3g effective", s.EffectiveUsers)}}
 	if s.TopShare != nil {
 		top.Main = figure.Percent(*s.TopShare)
@@ -55,7 +49,7 @@ func scoreCells(s record.ReportScore) []scoreCell {
 		took.Notes = []string{map[string]string{"due": "from when due", "received": "in the server"}[l.From]}
 	}
 	return []scoreCell{
-		{Main: basis, Notes: []string{s.Source}},
+		{Main: basisWord(s), Notes: []string{s.Source}},
 		userCell(s.UsersAffected, s.Users), userCell(s.UsersOK, s.Users),
 		{Main: figure.Grouped(s.Attempts), Notes: []string{grouped(s.Admitted) + " admitted"}},
 		causeCell(s.RejectedRate, s), causeCell(s.RejectedConcurrency, s),

@@ -35,6 +35,9 @@ type column struct {
 	As   form
 }
 
+// Words reports whether a column is read as text, and so from the left.
+func (c column) Words() bool { return c.As == asText }
+
 // form is how a column's figures are written for the eye.
 type form int
 
@@ -56,12 +59,8 @@ type File struct {
 // the chart. A cell that a spreadsheet would take for a formula begins with an
 // apostrophe.
 func ReportCSVs(r record.Report) ([]File, error) {
-	drawings, err := reportDrawings(r)
-	if err != nil {
-		return nil, err
-	}
 	var files []File
-	for _, d := range drawings.all {
+	for _, d := range reportFigures(r) {
 		data, err := d.csv()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.Name, err)

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"html"
 	"io"
 	"regexp"
 	"strings"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/invoicespec/brimline/internal/figure"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/render"
 )
@@ -68,6 +67,7 @@ func reported() record.Report {
 			BurstNeeded: []record.Needs{},
 		},
 	}
+	tell(&raise)
 	measured := record.ReportPlan{
 		Plan: "pro", Allowance: &record.ReportAllowance{RequestsPerMinute: 300, Burst: 100, Concurrency: 20}, AllowanceFrom: "runs/one",
 		Verdict: record.ReportVerdict{Word: record.NotEnoughEvidence, Headline: "not enough evidence", Because: []string{"runs/one: 3 rejections for the rate though there surely was a token."}, Missing: []string{"no recorded traffic"}},
@@ -98,6 +98,9 @@ func reported() record.Report {
 			},
 			Assumed: []string{"every bucket is full when its client is first seen"}, Missing: []string{"durations"}, Warnings: []string{"5 clients made 900 entries"},
 		}},
+		Date: "2026-12-01", Seed: 1, Capacity: capacity(), Fairness: fairness(), Support: support(), Against: against(), Migration: migration(),
+		Coverage: &record.ReportCoverage{From: "plans.yaml", Clients: 1000, ClientsKnown: 917, Attempts: 11_000, AttemptsKnown: 10_479, Users: 917, Pseudonyms: "by rank"},
+		Gates:    []record.ReportGate{{Name: "engine at the peak", Need: "70 % at most", Found: "17.5 %", State: record.GateHolds}},
 		Runs: []record.ReportRun{{
 			Name: "runs/one", Brimline: "0.9", Started: time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC), ActualMS: 30_100, Interrupted: true, Seed: 7, Target: "127.0.0.1:8080",
 			Clock: "real", LagP99US: 850, Limits: []string{"client and server shared a machine"},
@@ -131,49 +134,35 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The page allows itself nothing but its own style, and asks for nothing.
+// The page allows itself nothing but its own style and script, and asks for
+// nothing.
 func TestReportHTMLIsOneFile(t *testing.T) {
 	page := rendered(t, render.ReportHTML, reported())
-	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindAllStringSubmatch(page, -1)
-	require.Len(t, style, 1)
-	digest := sha256.Sum256([]byte(style[0][1]))
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
-	require.Equal(t, "default-src &#39;none&#39;; style-src &#39;sha256-"+
-		strings.ReplaceAll(base64.StdEncoding.EncodeToString(digest[:]), "+", "&#43;")+
-		"&#39;; base-uri &#39;none&#39;; form-action &#39;none&#39;", policy[1])
-	require.NotRegexp(t, `(?i)\s(src|href|style|action|srcset|poster|data)\s*=`, page)
-	require.NotRegexp(t, `(?i)<(script|link|img|iframe|object|embed|base|form)\b`, page)
+	require.Equal(t, "default-src 'none'; style-src "+digest(t, page, "style")+"; base-uri 'none'; form-action 'none'; script-src "+digest(t, page, "script"), html.UnescapeString(policy[1]))
+	data := regexp.MustCompile(`<script type="application/json"[^>]*>[^<]*</script>`)
+	require.Len(t, data.FindAllString(page, -1), 1)
+	page = data.ReplaceAllString(page, "")
+	require.NotRegexp(t, `(?i)\s(src|style|action|srcset|poster|data)\s*=\s*"`, page)
+	require.NotRegexp(t, `(?i)\shref\s*=\s*"[^#]`, page, "links stay in the page")
+	require.NotRegexp(t, `(?i)<(link|img|iframe|object|embed|base|form)\b`, page)
 	require.NotRegexp(t, `(?i)url\(|@import|https?:`, page)
 }
 
-// The table beside the chart holds what the JSON does, value by value.
-func TestReportTableTwin(t *testing.T) {
+// digest is the hash of the one such element of a page, as a policy names it.
+func digest(t *testing.T, page, element string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(page, -1)
+	require.Len(t, found, 1)
+	sum := sha256.Sum256([]byte(found[0][1]))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Without a grid there is nothing to move, and no script.
+func TestReportWithoutAGridHasNoScript(t *testing.T) {
 	r := reported()
-	page := rendered(t, render.ReportHTML, r)
-	twin := regexp.MustCompile(`(?s)<table class="twin">.*?</table>`).FindAllString(page, -1)
-	require.Len(t, twin, 1, "one for each chart")
-	require.Equal(t, 2, strings.Count(page, `role="img"`), "a chart in two sizes")
-	var got, want []string
-	for _, row := range regexp.MustCompile(`<tr><th scope="row">.*?</tr>`).FindAllString(twin[0], -1) {
-		var cells []string
-		for _, c := range regexp.MustCompile(`<t[hd][^>]*>([^<]*)</t[hd]>`).FindAllStringSubmatch(row, -1) {
-			cells = append(cells, c[1])
-		}
-		got = append(got, strings.Join(cells, " | "))
-	}
-	for _, l := range r.Plans[1].WhatIf.Lines {
-		for _, c := range l.Cells {
-			met := "–"
-			if r.Rules.Meets(c.Rejections) {
-				met = "met"
-			}
-			want = append(want, fmt.Sprintf("%d | %d | %d | %s | %s | %s | %s | %s | %s | %s", c.Rate, c.Burst, c.UsersAffected,
-				figure.Percent(c.UsersAffectedShare), figure.Interval(c.UsersAffected95), figure.Percent(c.UsersOKShare), figure.Interval(c.UsersOK95), met,
-				figure.Grouped(c.Rejected), figure.Percent(c.RejectedShare)))
-		}
-	}
-	require.Equal(t, want, got)
-	require.Contains(t, strings.Join(got, "\n"), "| met |")
+	r.Plans[1].WhatIf.Grid = nil
+	require.False(t, strings.Contains(rendered(t, render.ReportHTML, r), "<script"))
 }
 
 // hostileReport has text in every place that an input can reach.
@@ -194,6 +183,7 @@ func hostileReport(text string) record.Report {
 		}
 	}
 	r.Plans[2].WhatIf.Refused = text
+	hostileSections(&r, text)
 	r.Inputs[0].Name = text
 	r.Brimline = text
 	l := &r.Logs[0]
@@ -226,6 +216,9 @@ func TestReportOfHostileInputs(t *testing.T) {
 			if name == "text" {
 				return
 			}
+			grid := regexp.MustCompile(`(?s)<script.*?</script>`)
+			require.Equal(t, len(grid.FindAllString(plain, -1)), len(grid.FindAllString(got, -1)))
+			plain, got = grid.ReplaceAllString(plain, ""), grid.ReplaceAllString(got, "")
 			tags := regexp.MustCompile(`</?[a-zA-Z!][^>]*`)
 			require.Equal(t, len(tags.FindAllString(strings.ReplaceAll(plain, "<wbr>", ""), -1)),
 				len(tags.FindAllString(strings.ReplaceAll(got, "<wbr>", ""), -1)), "no tag of its own")

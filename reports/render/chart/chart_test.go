@@ -27,9 +27,9 @@ func points(ys ...float64) (list []chart.Point) {
 	return list
 }
 
-func example() chart.Shares {
-	return chart.Shares{
-		ID: "example", Title: "users affected", Desc: "it falls", XLabel: "requests per minute",
+func example() chart.Curves {
+	return chart.Curves{
+		Named: chart.Named{ID: "example", Title: "users affected", Desc: "it falls"}, XLabel: "requests per minute", X: chart.Rate, Y: chart.Share,
 		Lines: []chart.Line{
 			{Label: "burst = rate", Short: "÷ 1", Band: true, Points: points(0.04, 0.02, 0.005, 0)},
 			{Label: "burst = rate ÷ 2", Short: "÷ 2", Points: points(0.06, 0.03, 0.006, 0)},
@@ -38,15 +38,8 @@ func example() chart.Shares {
 	}
 }
 
-func figure(t *testing.T, s chart.Shares) string {
-	t.Helper()
-	f, err := s.Figure()
-	require.NoError(t, err)
-	return string(f)
-}
-
 func TestFigure(t *testing.T) {
-	got := figure(t, example())
+	got := string(example().Figure())
 	path := filepath.Join("testdata", "example.svg.txt")
 	if *update {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -55,12 +48,12 @@ func TestFigure(t *testing.T) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update once, and look at what it wrote")
 	require.Equal(t, string(want), got)
-	require.Equal(t, got, figure(t, example()), "the same chart is the same bytes")
+	require.Equal(t, got, string(example().Figure()), "the same chart is the same bytes")
 }
 
 // Two drawings, each with a name and a description of its own, and as XML.
 func TestFigureIsSoundAndNamed(t *testing.T) {
-	got := figure(t, example())
+	got := string(example().Figure())
 	require.Equal(t, 2, strings.Count(got, `role="img"`))
 	require.Equal(t, 2, strings.Count(got, ">users affected</title>"))
 	require.Equal(t, 2*8, strings.Count(got, "<title>point "), "a title for each point")
@@ -89,7 +82,7 @@ func TestTextStandsForItself(t *testing.T) {
 	s := example()
 	const hostile = `</title><script>alert("1")</script>&amp;`
 	s.Title, s.Desc, s.XLabel, s.Lines[0].Label, s.Lines[0].Points[0].Title, s.Marks[0].Label = hostile, hostile, hostile, hostile, hostile, hostile
-	got := figure(t, s)
+	got := string(s.Figure())
 	require.NotContains(t, got, "<script")
 	require.NotContains(t, got, "&amp;\"")
 }
@@ -107,10 +100,10 @@ func TestScales(t *testing.T) {
 		"one point":      {[]float64{0.003}, []string{"0.0 %", "0.1 %", "0.2 %", "0.3 %"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := chart.Shares{ID: "x", Lines: []chart.Line{{Points: points(c.ys...)}}}
-			got := figure(t, s)
+			s := chart.Curves{Named: chart.Named{ID: "x"}, X: chart.Rate, Y: chart.Share, Lines: []chart.Line{{Points: points(c.ys...)}}}
+			got := string(s.Figure())
 			var labels []string
-			for _, m := range regexp.MustCompile(`class="y"[^>]*>([^<]+)<`).FindAllStringSubmatch(got, -1) {
+			for _, m := range regexp.MustCompile(`class="y end"[^>]*>([^<]+)<`).FindAllStringSubmatch(got, -1) {
 				labels = append(labels, m[1])
 			}
 			require.Equal(t, append(c.labels, c.labels...), labels)
@@ -129,7 +122,7 @@ func TestScales(t *testing.T) {
 func TestLabelsKeepApart(t *testing.T) {
 	s := example()
 	s.Lines = append(s.Lines, chart.Line{Label: "third", Points: points(0.07, 0.05, 0.01, 0)})
-	heights := regexp.MustCompile(`class="direct" x="[^"]+" y="([^"]+)"`).FindAllStringSubmatch(figure(t, s), -1)
+	heights := regexp.MustCompile(`class="direct" x="[^"]+" y="([^"]+)"`).FindAllStringSubmatch(string(s.Figure()), -1)
 	require.Len(t, heights, 6)
 	for i := range 3 {
 		for j := range i {
