@@ -110,11 +110,6 @@ func kornGraubard(users []met) (interval *[2]float64, designEffect *float64) {
 	return &[2]float64{low, high}, &effect
 }
 
-// nearestRank is the p-quantile of sorted values: one that occurred.
-func nearestRank(sorted []int64, percent int) int64 {
-	return sorted[(len(sorted)*percent+99)/100-1]
-}
-
 // enough is the fewest users with whom an allowance can be shown to meet the
 // goal at all: each of them is OK.
 func enough(goal float64) int {
