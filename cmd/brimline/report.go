@@ -68,7 +68,7 @@ is among the inputs that measured the machine it was run on; brimline load said 
   brimline report --print-gates > gates.yaml
   brimline report api.jsonl capacity --gates gates.yaml --against last/report.json --gate --json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && !f.printGates {
+			if len(args) == 0 && !f.printGates && f.beside.database == "" {
 				return errors.New("report needs an input: a folder that brimline load left, or a log")
 			}
 			return nil
@@ -178,6 +178,14 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 			list[i] = reassess.Input{Name: "standard input", Reader: w.stdin}
 		}
 	}
+	if f.beside.database != "" {
+		name, lines, done, err := apiLogLines(ctx, f.beside.database, time.Time{}, time.Time{})
+		if err != nil {
+			return record.Report{}, err
+		}
+		defer done()
+		list = append(list, reassess.Input{Name: name, Reader: lines})
+	}
 	evidence, err := cancelled(ctx, func() (reassess.Evidence, error) {
 		return reassess.Read(ctx, list, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
 	})
@@ -185,6 +193,9 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 		return record.Report{}, exitWith(exitCannotTell, err)
 	}
 	if err != nil {
+		return record.Report{}, err
+	}
+	if err := f.beside.ask(ctx, evidence, &opt.Beside); err != nil {
 		return record.Report{}, err
 	}
 	progress := newReplayProgress(w.stderr)

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/invoicespec/brimline/internal/files"
 	"github.com/invoicespec/brimline/reports/evidence"
+	"github.com/invoicespec/brimline/reports/prometheus"
 	"github.com/invoicespec/brimline/reports/reassess"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/roster"
@@ -19,9 +24,12 @@ import (
 type besideFlags struct {
 	planMap, pseudonymKey       string
 	operations, prices, tickets string
+	database, prometheus        string
 }
 
 func (f *besideFlags) define(c *cobra.Command) {
+	c.Flags().StringVar(&f.database, "database-url", "", "take the API log from the PostgreSQL at this `URL` as well")
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "ask a Prometheus for what the engine's meters said: its `URL`, or a file (docs/evidence.md)")
 	c.Flags().StringVar(&f.planMap, "plan-map", "", "who is on which plan, and what plans allow: a YAML `FILE` (docs/evidence.md)")
 	c.Flags().StringVar(&f.operations, "operations", "", "paid operations that were used: a CSV `FILE` with user,time,used,included")
 	c.Flags().StringVar(&f.prices, "prices", "", "a price list: a CSV `FILE` with plan,amount,currency,period")
@@ -80,6 +88,42 @@ func (f besideFlags) read() (b reassess.Beside, err error) {
 		return b, add(record.InputTickets, f.tickets)
 	}
 	return b, nil
+}
+
+// ask asks a Prometheus about the time that the evidence is of.
+func (f besideFlags) ask(ctx context.Context, e reassess.Evidence, b *reassess.Beside) error {
+	if f.prometheus == "" {
+		return nil
+	}
+	var c prometheus.Config
+	var err error
+	if strings.Contains(f.prometheus, "://") {
+		c, err = prometheus.At(f.prometheus)
+	} else {
+		c, err = prometheus.Read(f.prometheus)
+	}
+	if err != nil {
+		return fmt.Errorf("--prometheus: %w", err)
+	}
+	from, until := e.Window()
+	if from.IsZero() {
+		return errors.New("--prometheus: meters are asked about the time of recorded traffic, and no log was given")
+	}
+	m, err := c.Ask(ctx, from, until)
+	if errors.Is(err, prometheus.ErrAway) {
+		return exitWith(exitCannotTell, fmt.Errorf("--prometheus: %w", err))
+	}
+	if err != nil {
+		return fmt.Errorf("--prometheus: %w", err)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	b.Metrics = &m
+	b.Inputs = append(b.Inputs, record.ReportInput{Name: "Prometheus, job " + m.Job, Kind: record.InputMetrics, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
+	return nil
 }
 
 // summed is a file as a report tells of it.

@@ -69,6 +69,7 @@ plans:
 		"two who say it": {[]string{"--allowance", "10/10"}, "--plan-map and --allowance exclude each other"},
 		"no map":         {[]string{"--plan-map", filepath.Join(dir, "none")}, "none: no such file or directory"},
 		"a wrong price":  {[]string{"--prices", put("p.csv", "plan,amount,currency,period\nfree,much,EUR,month\n", 0o600)}, "p.csv:2: amount"},
+		"no Prometheus":  {[]string{"--prometheus", "ftp://x"}, "--prometheus: it is no such address"},
 		"an open key":    {[]string{"--pseudonym-key", put("open", strings.Repeat("k", 32), 0o644)}, "others than its owner may use it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,4 +78,12 @@ plans:
 			require.Contains(t, got.stderr, c.wrong)
 		})
 	}
+}
+
+// A Prometheus that does not answer is no bad input.
+func TestReportWithoutItsPrometheus(t *testing.T) {
+	got := reported(t, file(t, "access.log", busyWeek()), "--prometheus", "http://127.0.0.1:1", "--json")
+	require.Equal(t, exitCannotTell, got.code)
+	require.Contains(t, got.stderr, "--prometheus: Prometheus does not answer")
+	require.Empty(t, got.stdout)
 }

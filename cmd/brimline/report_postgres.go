@@ -11,26 +11,25 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reference/store/postgres"
-	"github.com/invoicespec/brimline/reports/accesslog"
 )
 
-// apiLogSource is the API log in a database, entries received from since on and
-// before until; a zero time is no bound. Done lets go of the database, and is to
-// be called once the source has been read.
-func apiLogSource(ctx context.Context, url string, since, until time.Time) (source accesslog.Source, done func(), err error) {
+// apiLogLines is the API log in a database, entries received from since on and
+// before until, as lines of a file; a zero time is no bound. Done lets go of the
+// database, and is to be called once they have been read.
+func apiLogLines(ctx context.Context, url string, since, until time.Time) (name string, lines io.Reader, done func(), err error) {
 	log, closed, err := postgres.OpenLog(ctx, url)
 	if err != nil {
-		return accesslog.Source{}, nil, databaseError(err)
+		return "", nil, nil, databaseError(err)
 	}
 	next, stop := iter.Pull2(log.Entries(ctx, since, until))
-	name := "the database's API log"
+	name = "the database's API log"
 	if !since.IsZero() {
 		name += " from " + since.UTC().Format(time.RFC3339)
 	}
 	if !until.IsZero() {
 		name += " until " + until.UTC().Format(time.RFC3339)
 	}
-	return accesslog.Stream(name, &entryLines{next: next}), func() { stop(); closed() }, nil
+	return name, &entryLines{next: next}, func() { stop(); closed() }, nil
 }
 
 // entryLines is log entries as lines of JSON, as the log in a file has them.

@@ -54,26 +54,56 @@ populations:
 		require.NoError(t, err)
 		return r
 	}
-	source, done, err := apiLogSource(t.Context(), database, time.Time{}, time.Time{})
+	name, lines, done, err := apiLogLines(t.Context(), database, time.Time{}, time.Time{})
 	require.NoError(t, err)
 	defer done()
-	file, stored := replayed(accesslog.File(path)), replayed(source)
+	file, stored := replayed(accesslog.File(path)), replayed(accesslog.Stream(name, lines))
 	require.NotEmpty(t, file.Cells)
 	require.Positive(t, file.Cells[0].Rejected)
 	require.Equal(t, file.Cells, stored.Cells)
 	require.Zero(t, stored.Agreement.Disagreed)
 	require.Equal(t, file.Agreement, stored.Agreement)
 
-	none, done, err := apiLogSource(t.Context(), database, time.Now().Add(time.Hour), time.Time{})
+	name, lines, done, err = apiLogLines(t.Context(), database, time.Now().Add(time.Hour), time.Time{})
 	require.NoError(t, err)
 	defer done()
-	_, err = accesslog.Read(t.Context(), []accesslog.Source{none}, accesslog.Options{})
+	_, err = accesslog.Read(t.Context(), []accesslog.Source{accesslog.Stream(name, lines)}, accesslog.Options{})
 	require.ErrorIs(t, err, accesslog.ErrNothing)
 	require.ErrorContains(t, err, "the database's API log from ")
 }
 
+// A report takes the log from the database as it does from a file.
+func TestReportFromTheDatabase(t *testing.T) {
+	database := pgtest.Database(t)
+	_, err := postgres.Migrate(t.Context(), database)
+	require.NoError(t, err)
+	none := reported(t, "--database-url", database, "--json")
+	require.Equal(t, exitUsage, none.code)
+	require.Contains(t, none.stderr, "the database's API log: no entries")
+	away := reported(t, "--database-url", "postgres://u:secret@127.0.0.1:1/none", "--json")
+	require.Equal(t, exitCannotTell, away.code)
+	require.NotContains(t, away.stderr, "secret")
+
+	pool, err := pgxpool.New(t.Context(), database)
+	require.NoError(t, err)
+	defer pool.Close()
+	var entries []contract.LogEntry
+	for line := range strings.Lines(apiEntry(1, "admitted", token) + apiEntry(2, "admitted", 0) + apiEntry(3, "rate", 0)) {
+		var e contract.LogEntry
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		entries = append(entries, e)
+	}
+	require.NoError(t, postgres.NewLog(pool).Insert(t.Context(), entries))
+	got := reported(t, "--database-url", database, "--json")
+	require.Equal(t, exitCannotTell, got.code, got.stderr)
+	var r record.Report
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r))
+	require.Equal(t, "the database's API log", r.Inputs[0].Name)
+	require.EqualValues(t, 3, r.Logs[0].Agreement.Compared)
+}
+
 func TestTheDatabaseIsAway(t *testing.T) {
-	_, _, err := apiLogSource(t.Context(), "postgres://u:secret@127.0.0.1:1/none", time.Time{}, time.Time{})
+	_, _, _, err := apiLogLines(t.Context(), "postgres://u:secret@127.0.0.1:1/none", time.Time{}, time.Time{})
 	require.ErrorIs(t, err, postgres.ErrAway)
 	require.NotContains(t, err.Error(), "secret")
 }

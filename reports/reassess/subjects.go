@@ -108,6 +108,13 @@ func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
 			}
 			s.from = s.traffic.Roster.Coverage.From
 		}
+		if m := opt.Metrics; m != nil && (opt.Map == nil || !opt.Map.Stated()) {
+			var starts []int64
+			for _, at := range m.Starts {
+				starts = append(starts, at.UnixMicro())
+			}
+			s.traffic.Roster.Restart(starts, s.traffic.Attempts)
+		}
 		list = append(list, s)
 	}
 	if e.api != nil {
