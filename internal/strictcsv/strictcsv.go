@@ -14,12 +14,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/invoicespec/brimline/internal/files"
 )
 
 // Bounds of a table.
@@ -90,7 +89,10 @@ func refusal(file string, line int, column, problem, accepted string) error {
 
 // Read yields the rows of the table at path; what each returns ends the reading.
 func Read(path string, columns Columns, each func(Row) error) error {
-	f, err := files.Open(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return refusal(path, 0, "", "a folder, a pipe or a device", "a file")
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 			err = pe.Err // the path comes first anyway

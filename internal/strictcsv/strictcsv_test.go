@@ -60,7 +60,7 @@ func TestReadOfAFile(t *testing.T) {
 	require.ErrorContains(t, strictcsv.Read(path, columns, nil), "t.csv: no such file")
 	require.NoError(t, os.WriteFile(path, []byte("user,plan\n"), 0o600))
 	require.NoError(t, strictcsv.Read(path, columns, nil))
-	require.ErrorContains(t, strictcsv.Read(filepath.Dir(path), columns, nil), "a folder; accepted: a file")
+	require.ErrorContains(t, strictcsv.Read(filepath.Dir(path), columns, nil), "a folder, a pipe or a device; accepted: a file")
 }
 
 func TestInstant(t *testing.T) {

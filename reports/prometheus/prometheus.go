@@ -38,7 +38,7 @@ const (
 )
 
 // ErrAway says that the server does not answer.
-var ErrAway = errors.New("Prometheus does not answer")
+var ErrAway = errors.New("the Prometheus server does not answer")
 
 // Ask asks for all figures between two times.
 func (c Config) Ask(ctx context.Context, from, until time.Time) (record.ReportMetrics, error) {

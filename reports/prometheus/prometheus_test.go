@@ -82,15 +82,15 @@ func TestServersThatFail(t *testing.T) {
 		answer http.HandlerFunc
 		err    string
 	}{
-		"a refusal": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\nentry", http.StatusUnauthorized) }, "traffic: Prometheus does not answer: client_error: client error: 401"},
+		"a refusal": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\nentry", http.StatusUnauthorized) }, "traffic: the Prometheus server does not answer: client_error: client error: 401"},
 		"a bad query": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"status":"error","errorType":"bad_data","error":"parse error"}`)
-		}, "traffic: Prometheus does not answer: bad_data: parse error"},
-		"no Prometheus": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "traffic: Prometheus does not answer: "},
+		}, "traffic: the Prometheus server does not answer: bad_data: parse error"},
+		"no Prometheus": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "traffic: the Prometheus server does not answer: "},
 		"a text": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"string","result":[1,"x"]}}`)
-		}, "Prometheus does not answer"},
+		}, "the Prometheus server does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := config(t, "url: "+answering(t, c.answer)+"\ntoken-file: token\n")
