@@ -145,6 +145,7 @@ func (t tour) replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer log.Close()
 	result, err := replay.Run(ctx, log, replay.Question{})
 	if err != nil {
 		return err

@@ -97,12 +97,13 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 	if err != nil {
 		return err
 	}
+	defer log.Close()
 	progress := newReplayProgress(w.stderr)
 	q := replay.Question{
 		Rates: f.rate.list, Bursts: f.burst.list, Concurrency: f.concurrency.list, ClosedLoop: f.closedLoop, Progress: progress.show,
 	}
 	if mapped != nil {
-		if q.Roster, err = mapped.Resolve(c.Context(), log.Names, replay.TrafficOf(log, nil).Attempts); err != nil {
+		if q.Roster, err = mapped.Resolve(c.Context(), log.Names, log.Attempts); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/invoicespec/brimline/loadgen/arrival"
 	"github.com/invoicespec/brimline/loadgen/dice"
 	"github.com/invoicespec/brimline/reports/accesslog"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // maxLog bounds a log to replay, in bytes as it is on disk.
@@ -25,8 +26,13 @@ func (s Scenario) replayed(here at, p Population, names []string) ([]arrival.Pro
 	if err != nil {
 		return nil, here.refuse("arrival.replay", err.Error(), "an access log, plain or gzip")
 	}
+	defer log.Close()
+	attempts, err := all(log)
+	if err != nil {
+		return nil, err
+	}
 	users := map[uint32]int{} // by the log's clients, in order of their first requests
-	for _, a := range log.Attempts {
+	for _, a := range attempts {
 		if _, ok := users[a.Pool]; !ok {
 			users[a.Pool] = len(users)
 		}
@@ -36,8 +42,8 @@ func (s Scenario) replayed(here at, p Population, names []string) ([]arrival.Pro
 	}
 	times := make([][]time.Duration, len(names))
 	spread := seconds{coarse: log.Quality.ResolutionMicros >= 1e6}
-	first := log.Attempts[0].At
-	for _, a := range log.Attempts {
+	first := attempts[0].At
+	for _, a := range attempts {
 		at := time.Duration(float64(a.At-first) * 1000 / p.Arrival.speed())
 		if at >= s.Duration {
 			break
@@ -52,6 +58,17 @@ func (s Scenario) replayed(here at, p Population, names []string) ([]arrival.Pro
 		processes[i] = arrival.Times(list)
 	}
 	return processes, nil
+}
+
+// all are the attempts of a log, whose size is bounded.
+func all(log *accesslog.Log) (list []timeline.Attempt, err error) {
+	for batch, err := range log.Attempts.Batches(context.Background()) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, batch...)
+	}
+	return list, nil
 }
 
 // seconds spreads what a log says of whole seconds alone.
@@ -95,7 +112,7 @@ func (s Scenario) log(name string) (*accesslog.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(log.Attempts) == 0 {
+	if log.Attempts.Len() == 0 {
 		return nil, fmt.Errorf("%s: no request in it is a user's", path)
 	}
 	return log, nil

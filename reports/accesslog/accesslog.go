@@ -8,8 +8,8 @@
 // still an entry, since it was still an attempt. [Generate] writes a plausible
 // log for demonstrations.
 //
-// Memory is 16 bytes an entry, doubled while the log grows, plus each distinct
-// client's name; an API log takes some 300 bytes an entry. A line is at most
+// Memory is that of each distinct client's name, and of up to some 50 MB of
+// attempts; an API log takes some 300 bytes an entry. A line is at most
 // 1 MiB; a longer one is counted and skipped.
 package accesslog
 
@@ -22,6 +22,7 @@ import (
 
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // The most that is read at once.
@@ -54,25 +55,16 @@ type Log struct {
 	Names       []string       // by pool: client addresses, or the API log's users; to look them up, never to be shown
 
 	// Attempts are in the order of their time; of one time, in that of the log.
-	Attempts []Attempt
+	Attempts  *timeline.Timeline
+	Durations bool // the format tells how long each attempt was in flight
 
 	// Decided belongs to an API log: every recorded decision in the order in
 	// which it was taken, run by run. Nil for other formats.
 	Decided []Decided
-
-	// Holds are the microseconds that each of Attempts was in flight. Nil where
-	// the format has no durations.
-	Holds []int64
 }
 
-// Attempt is one request that would have asked the limiter.
-type Attempt struct {
-	At      int64  // microseconds since 1970
-	Pool    uint32 // whose bucket it draws on
-	Refused bool   // a limiter refused it at the time: 429
-
-	outside bool // of the scope
-}
+// Close gives back what the attempts hold outside of memory.
+func (l *Log) Close() error { return l.Attempts.Close() }
 
 // Decided is one recorded decision of our own server.
 type Decided struct {
@@ -81,10 +73,12 @@ type Decided struct {
 	Pool      uint32
 	Plan      string // of the user at the time
 	Attempt   bool   // it is among the log's Attempts: a user's, and in scope
+	At        int64  // where it lies among them, in microseconds since 1970
 	RequestID string
 
 	received int64 // microseconds since 1970
 	hold     int64
+	status   uint16
 }
 
 // NoPool is the pool of an entry that names nobody.
@@ -107,6 +101,14 @@ func Read(ctx context.Context, sources []Source, opt Options) (*Log, error) {
 		}
 	}
 	r := newReading(opt)
+	log, err := r.read(ctx, sources)
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return log, nil
+}
+
+func (r *reading) read(ctx context.Context, sources []Source) (*Log, error) {
 	for _, s := range sources {
 		if err := r.source(ctx, s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
@@ -115,7 +117,7 @@ func Read(ctx context.Context, sources []Source, opt Options) (*Log, error) {
 	if r.tally.entries == 0 {
 		return nil, fmt.Errorf("%s: %w: the log is empty", names(sources), ErrNothing)
 	}
-	return r.log(), nil
+	return r.log(ctx)
 }
 
 func names(sources []Source) string {

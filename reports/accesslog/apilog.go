@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/invoicespec/brimline/conformance/contract"
-	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 const apiSchema = 1
@@ -47,11 +47,11 @@ func (r *reading) keepAPI(b []byte) reason {
 	}
 	outside := r.opt.Scope != "" && !inScope([]byte(e.Path), r.prefix)
 	received := e.Received.UnixMicro()
-	r.entries = append(r.entries, Attempt{At: received, Pool: pool})
+	r.stamped(timeline.Attempt{At: received, Pool: pool}, outside)
 	if e.Decision != nil {
 		r.decided = append(r.decided, Decided{
 			LogDecision: *e.Decision, Run: r.run, Pool: pool, Plan: r.plan(e.Plan), RequestID: e.RequestID,
-			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration,
+			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration, status: uint16(e.Status),
 		})
 	}
 	switch {
@@ -120,13 +120,13 @@ func wholeEntry(e *contract.LogEntry) bool {
 // timeline sorts the decisions into the order in which they were taken and lays
 // the attempts among them, run after run, on one timeline: that of the limiter,
 // moved so that each run begins at its date, or where the run before ended.
-func (r *reading) timeline() (attempts []Attempt, holds []int64) {
+func (r *reading) timeline() error {
 	slices.SortStableFunc(r.decided, func(a, b Decided) int {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Order, b.Order))
 	})
-	attempts, holds = []Attempt{}, []int64{}
 	var base, last int64
-	for i, d := range r.decided {
+	for i := range r.decided {
+		d := &r.decided[i]
 		if i == 0 || d.Run != r.decided[i-1].Run {
 			base = d.begin()
 			if i > 0 {
@@ -134,33 +134,28 @@ func (r *reading) timeline() (attempts []Attempt, holds []int64) {
 			}
 		}
 		last = base + d.Instant
+		d.At = last
 		if !d.Attempt {
 			continue
 		}
-		attempts = append(attempts, Attempt{At: last, Pool: d.Pool, Refused: d.Outcome != Admitted})
-		holds = append(holds, d.hold)
+		if err := r.attempts.Add(timeline.Attempt{At: last, Hold: d.hold, Pool: d.Pool, Status: d.status, Fate: d.fate()}); err != nil {
+			return err
+		}
 	}
-	return attempts, holds
+	return nil
 }
 
-// Where is l narrowed to the decisions that keep wants, for an API log: its
-// Attempts and Holds are theirs alone. Quality and Pools stay those of l.
-func (l *Log) Where(keep func(Decided) bool) *Log {
-	narrowed := &Log{Scope: l.Scope, Quality: l.Quality, NotAttempts: []record.Count{}, Pools: l.Pools, Names: l.Names, Attempts: []Attempt{}, Holds: []int64{}}
-	next := 0 // the attempt of the next decision that has one
-	for _, d := range l.Decided {
-		wanted := keep(d)
-		if wanted {
-			narrowed.Decided = append(narrowed.Decided, d)
-		}
-		if !d.Attempt {
-			continue
-		}
-		if wanted {
-			narrowed.Attempts = append(narrowed.Attempts, l.Attempts[next])
-			narrowed.Holds = append(narrowed.Holds, l.Holds[next])
-		}
-		next++
+// fate is what the server's own limiter decided, and the engine after it.
+func (d *Decided) fate() timeline.Fate {
+	switch {
+	case d.Outcome == RateRejected:
+		return timeline.RefusedRate
+	case d.Outcome == ConcurrencyRejected:
+		return timeline.RefusedConcurrency
+	case d.status == 402:
+		return timeline.OutOfOperations
+	case d.status == 503:
+		return timeline.Overloaded
 	}
-	return narrowed
+	return timeline.Passed
 }

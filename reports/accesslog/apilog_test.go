@@ -10,6 +10,7 @@ import (
 	"github.com/invoicespec/brimline/conformance/contract"
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // entry is an entry of our own log, changed as a test needs it.
@@ -61,16 +62,17 @@ func TestAPILog(t *testing.T) {
 	}
 	require.Equal(t, []string{"first", "second", "third", "anonymous"}, ids, "in the order of deciding")
 	base := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC).UnixMicro()
-	require.Equal(t, []accesslog.Attempt{
-		{At: base + 1, Pool: 1}, {At: base + 2, Pool: 1}, {At: base + 3, Pool: 0, Refused: true},
-	}, log.Attempts)
-	require.Equal(t, []int64{500, 500, 500}, log.Holds)
+	require.Equal(t, []timeline.Attempt{
+		{At: base + 1, Hold: 500, Pool: 1, Status: 200}, {At: base + 2, Hold: 500, Pool: 1, Status: 200},
+		{At: base + 3, Hold: 500, Pool: 0, Status: 429, Fate: timeline.RefusedConcurrency},
+	}, attempts(t, log))
+	require.Equal(t, []int64{base + 1, base + 2, base + 3}, []int64{log.Decided[0].At, log.Decided[1].At, log.Decided[2].At})
 }
 
 func TestScopeOfAnAPILogNarrowsAttemptsAlone(t *testing.T) {
 	log := read(t, accesslog.Options{Scope: "/v1/invoice"},
 		entry(t, "a", 1, nil), entry(t, "b", 2, func(e *contract.LogEntry) { e.Path = "/v1/invoicex" }))
-	require.Len(t, log.Attempts, 1)
+	require.Len(t, attempts(t, log), 1)
 	require.Len(t, log.Decided, 2, "a decision out of scope has spent a token too")
 	require.True(t, log.Decided[0].Attempt)
 	require.False(t, log.Decided[1].Attempt)
@@ -97,7 +99,7 @@ func TestRunsOfAnAPILog(t *testing.T) {
 	start := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC).UnixMicro()
 	const hour = 3600 * 1e6
 	var times []int64
-	for _, a := range log.Attempts {
+	for _, a := range attempts(t, log) {
 		times = append(times, a.At-start)
 	}
 	require.Equal(t, []int64{60, 70, hour + 10, hour + 20, hour + 20}, times, "a run begins at its date, but not before the one before ended")
@@ -125,7 +127,7 @@ func TestRunThatBeginsOutOfOrder(t *testing.T) {
 func TestEntryDeliveredTwiceCountsOnce(t *testing.T) {
 	log := read(t, accesslog.Options{}, entry(t, "a", 1, nil), entry(t, "b", 2, nil), entry(t, "a", 1, nil), entry(t, "c", 3, nil))
 	require.EqualValues(t, 1, count(log.Quality.Dropped, "entry delivered twice"))
-	require.Len(t, log.Attempts, 3)
+	require.Len(t, attempts(t, log), 3)
 	require.Zero(t, log.Decided[2].Run)
 }
 

@@ -54,7 +54,7 @@ func TestRawSpaceInTarget(t *testing.T) {
 	line := `192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] "GET /index.php?x=a b HTTP/1.1" 404 0`
 	log := read(t, accesslog.Options{Scope: "/index.php"}, line)
 	require.Zero(t, log.Quality.Malformed)
-	require.Len(t, log.Attempts, 1)
+	require.Len(t, attempts(t, log), 1)
 	require.EqualValues(t, 1, count(log.Quality.Methods, "GET"))
 }
 
@@ -86,7 +86,7 @@ func TestClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opt := accesslog.Options{TrustedProxies: prefixes(t, c.trusted)}
 			log := read(t, opt, good(c.same, 0), good(c.host, 1))
-			require.Len(t, log.Attempts, 2)
+			require.Len(t, attempts(t, log), 2)
 			require.Equal(t, 1, log.Pools, "%s is not the client of %s", c.same, c.host)
 		})
 	}
@@ -154,8 +154,8 @@ func TestStatuses(t *testing.T) {
 		require.EqualValues(t, 1, count(log.Quality.Statuses, s), s)
 	}
 	var refused int
-	for _, a := range log.Attempts {
-		if a.Refused {
+	for _, a := range attempts(t, log) {
+		if a.Refused() {
 			refused++
 		}
 	}

@@ -20,7 +20,7 @@ no entry at all
 		return
 	}
 	q := log.Quality
-	fmt.Println(q.Format, q.Lines, "lines,", q.Entries, "entries,", q.Malformed, "malformed,", len(log.Attempts), "attempts")
+	fmt.Println(q.Format, q.Lines, "lines,", q.Entries, "entries,", q.Malformed, "malformed,", log.Attempts.Len(), "attempts")
 	for _, d := range q.Dropped {
 		fmt.Println(d.N, d.Name)
 	}

@@ -1,6 +1,7 @@
 package accesslog_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // good is a line of Combined format in the given second of an hour.
@@ -34,15 +36,25 @@ func requireAddsUp(t require.TestingT, log *accesslog.Log) {
 	require.Equal(t, q.Lines, q.Entries+total(q.Dropped))
 	require.Equal(t, q.Entries, total(q.Statuses))
 	require.Equal(t, q.Entries, total(q.Methods))
-	require.Equal(t, q.Entries, int64(len(log.Attempts))+total(log.NotAttempts))
+	require.Equal(t, q.Entries, log.Attempts.Len()+total(log.NotAttempts))
 	var lines, entries int64
 	for _, f := range q.Files {
 		lines, entries = lines+f.Lines, entries+f.Entries
 	}
 	require.Equal(t, [2]int64{q.Lines, q.Entries}, [2]int64{lines, entries})
-	for _, a := range log.Attempts {
+	for _, a := range attempts(t, log) {
 		require.Less(t, int(a.Pool), log.Pools)
 	}
+	require.Len(t, log.Names, log.Pools)
+}
+
+// attempts are those of a log.
+func attempts(t require.TestingT, log *accesslog.Log) (list []timeline.Attempt) {
+	for batch, err := range log.Attempts.Batches(context.Background()) {
+		require.NoError(t, err)
+		list = append(list, batch...)
+	}
+	return list
 }
 
 func total(list []record.Count) (n int64) {

@@ -2,28 +2,21 @@ package accesslog
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // log settles what was read: order first, then the figures that need it.
-func (r *reading) log() *Log {
+func (r *reading) log(ctx context.Context) (*Log, error) {
 	q := r.counted()
-	for i := 1; i < len(r.entries); i++ {
-		if r.entries[i].At < r.entries[i-1].At {
-			q.BackwardSteps++
-		}
-	}
-	if q.BackwardSteps > 0 {
-		slices.SortStableFunc(r.entries, func(a, b Attempt) int { return cmp.Compare(a.At, b.At) })
-	}
-	r.times(&q)
-	r.clients(&q)
-
-	l := &Log{Scope: r.opt.Scope, Quality: q, Pools: len(r.pools), Names: make([]string, len(r.pools)), NotAttempts: []record.Count{}}
+	q.BackwardSteps = r.backward
+	l := &Log{Scope: r.opt.Scope, Pools: len(r.pools), Names: make([]string, len(r.pools)), NotAttempts: []record.Count{}}
 	for name, pool := range r.pools {
 		l.Names[pool] = name
 	}
@@ -31,12 +24,35 @@ func (r *reading) log() *Log {
 		l.NotAttempts = appendCount(l.NotAttempts, notAttempt(i).String(), n)
 	}
 	if r.format == record.FormatAPI {
-		l.Attempts, l.Holds = r.timeline()
-		l.Decided = r.decided
-		return l
+		if err := r.timeline(); err != nil {
+			return nil, err
+		}
+		l.Decided, l.Durations = r.decided, true
 	}
-	l.Attempts = slices.DeleteFunc(r.entries, func(a Attempt) bool { return a.outside })
-	return l
+	var err error
+	if l.Attempts, err = built(&r.attempts); err != nil {
+		return nil, err
+	}
+	every := l.Attempts
+	if r.apart() {
+		if every, err = built(&r.every); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		defer every.Close()
+	}
+	if err := times(ctx, every, &q); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	r.clients(&q)
+	l.Quality = q
+	return l, nil
+}
+
+// built is what a builder took, which then holds nothing any more.
+func built(b *timeline.Builder) (*timeline.Timeline, error) {
+	t, err := b.Timeline()
+	*b = timeline.Builder{}
+	return t, err
 }
 
 // counted is what was counted line by line.
@@ -76,43 +92,48 @@ func (r *reading) counted() record.LogQuality {
 }
 
 // times fills in what needs the entries in order of time.
-func (r *reading) times(q *record.LogQuality) {
-	first, last := r.entries[0].At, r.entries[len(r.entries)-1].At
-	q.First, q.Last = time.UnixMicro(first).UTC(), time.UnixMicro(last).UTC()
+func times(ctx context.Context, entries *timeline.Timeline, q *record.LogQuality) error {
+	q.First, q.Last = time.UnixMicro(entries.First()).UTC(), time.UnixMicro(entries.Last()).UTC()
 	var tied, same, gap int64
-	for i, e := range r.entries {
-		if i > 0 {
-			gap = max(gap, e.At-r.entries[i-1].At)
-		}
-		same++
-		if i+1 < len(r.entries) && r.entries[i+1].At/1e6 == e.At/1e6 {
-			continue
-		}
+	last := entries.First()
+	second := func() {
 		q.MostPerSecond = max(q.MostPerSecond, same)
 		if same > 1 {
 			tied += same
 		}
 		same = 0
 	}
-	q.TieShare = float64(tied) / float64(len(r.entries))
+	for batch, err := range entries.Batches(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, e := range batch {
+			if e.At != last {
+				gap = max(gap, e.At-last)
+				if e.At/1e6 != last/1e6 {
+					second()
+				}
+				last = e.At
+			}
+			same++
+		}
+	}
+	second()
+	q.TieShare = float64(tied) / float64(entries.Len())
 	q.LargestGap = float64(gap) / 1e6
+	return nil
 }
 
 // clients fills in how evenly the entries spread over clients.
 func (r *reading) clients(q *record.LogQuality) {
-	counts := make([]int64, len(r.pools))
-	var sum, squares float64
-	for _, e := range r.entries {
-		if e.Pool != NoPool {
-			counts[e.Pool]++
-			sum++
-		}
-	}
+	counts := r.made
 	q.Clients = len(counts)
 	if len(counts) == 0 {
 		return
 	}
+	var sum, squares float64
 	for _, n := range counts {
+		sum += float64(n)
 		squares += float64(n) * float64(n)
 	}
 	q.EntriesPerClient = sum / float64(len(counts))

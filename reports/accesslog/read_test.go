@@ -149,15 +149,15 @@ func TestRequestLine(t *testing.T) {
 			line := `192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] "` + c.request + `" 200 51`
 			log := read(t, accesslog.Options{Scope: "/v1/invoice/"}, line)
 			require.Equal(t, c.malformed, log.Quality.Malformed)
-			require.Equal(t, c.inScope, len(log.Attempts) == 1)
-			require.Len(t, read(t, accesslog.Options{}, line).Attempts, 1, "every entry is an attempt without a scope")
+			require.Equal(t, c.inScope, log.Attempts.Len() == 1)
+			require.EqualValues(t, 1, read(t, accesslog.Options{}, line).Attempts.Len(), "every entry is an attempt without a scope")
 		})
 	}
 }
 
 func TestScopeOfEverythingLeavesOutMalformedRequests(t *testing.T) {
 	log := read(t, accesslog.Options{Scope: "/"}, good("192.0.2.7", 0), `192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] "" 400 0`)
-	require.Len(t, log.Attempts, 1)
+	require.Len(t, attempts(t, log), 1)
 	require.EqualValues(t, 1, count(log.NotAttempts, "out of scope"))
 }
 
@@ -166,7 +166,7 @@ func TestEntriesAreSortedStably(t *testing.T) {
 	log := read(t, accesslog.Options{}, good("a", 5), good("b", 3), good("c", 5), good("d", 3), good("e", 4))
 	require.EqualValues(t, 2, log.Quality.BackwardSteps)
 	var order []uint32
-	for _, a := range log.Attempts {
+	for _, a := range attempts(t, log) {
 		order = append(order, a.Pool)
 	}
 	require.Equal(t, []uint32{1, 3, 4, 0, 2}, order)
@@ -177,7 +177,7 @@ func TestEntriesAreSortedStably(t *testing.T) {
 	for i := range 200 {
 		lines = append(lines, good(fmt.Sprintf("192.0.2.%d", i), 1-i%2))
 	}
-	for i, a := range read(t, accesslog.Options{}, lines...).Attempts {
+	for i, a := range attempts(t, read(t, accesslog.Options{}, lines...)) {
 		require.EqualValues(t, (2*i+1)%200-i/100, a.Pool)
 	}
 }

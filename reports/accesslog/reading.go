@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/record"
+	"github.com/invoicespec/brimline/reports/timeline"
 )
 
 // reason says why a line is no entry.
@@ -89,7 +90,12 @@ type reading struct {
 	pools    map[string]uint32
 	plans    map[string]string // one text for all entries of a plan
 	stamps   stamps
-	entries  []Attempt // of the API log: all entries at the time they were received
+	made     []int64          // entries by pool
+	last     int64            // the time of the entry before
+	backward int64            // entries stamped before the one above them
+	attempts timeline.Builder // an access log's as they are read, an API log's in the end
+	every    timeline.Builder // all entries, where attempts are others
+	err      error            // of keeping attempts
 	decided  []Decided
 	run      int
 	runFirst int               // the place in decided at which this run begins
@@ -150,7 +156,36 @@ func (r *reading) pool(name []byte) uint32 {
 	}
 	id := uint32(len(r.pools))
 	r.pools[string(name)] = id
+	r.made = append(r.made, 0)
 	return id
+}
+
+// stamped notes when an entry was, and whose it is.
+func (r *reading) stamped(a timeline.Attempt, outside bool) {
+	if r.tally.entries > 0 && a.At < r.last {
+		r.backward++
+	}
+	r.last = a.At
+	if a.Pool != NoPool {
+		r.made[a.Pool]++
+	}
+	if r.apart() && r.err == nil {
+		r.err = r.every.Add(a)
+	}
+}
+
+// apart reports whether there are entries that are no attempts.
+func (r *reading) apart() bool { return r.opt.Scope != "" || r.format == record.FormatAPI }
+
+// close gives up what was read.
+func (r *reading) close() error { return errors.Join(r.attempts.Close(), r.every.Close()) }
+
+// fateOf is what a status tells of what a limiter did.
+func fateOf(status int) timeline.Fate {
+	if status == 429 {
+		return timeline.RefusedSomehow
+	}
+	return timeline.Passed
 }
 
 // plan returns the text that all entries of a plan share.
@@ -190,9 +225,11 @@ func (r *reading) keepCLF(b []byte) reason {
 	if outside {
 		t.not[outOfScope]++
 	}
-	r.entries = append(r.entries, Attempt{
-		At: line.seconds * 1e6, Pool: r.pool(client), Refused: line.status == 429, outside: outside,
-	})
+	a := timeline.Attempt{At: line.seconds * 1e6, Hold: timeline.NoHold, Pool: r.pool(client), Status: uint16(line.status), Fate: fateOf(line.status)}
+	r.stamped(a, outside)
+	if !outside && r.err == nil {
+		r.err = r.attempts.Add(a)
+	}
 	return kept
 }
 

@@ -160,7 +160,11 @@ func (r *reading) source(ctx context.Context, s Source) error {
 				continue
 			}
 		}
-		if why := keep(line); why != kept {
+		why := keep(line)
+		if r.err != nil {
+			return r.err
+		}
+		if why != kept {
 			r.tally.dropped[why]++
 			continue
 		}

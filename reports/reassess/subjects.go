@@ -289,13 +289,12 @@ func fromDecided(log *accesslog.Log) *roster.Roster {
 		r.UserOf[i] = -1
 	}
 	now := map[uint32]grounds{}
-	next, run := 0, 0
+	run := 0
 	for _, d := range log.Decided {
 		if !d.Attempt {
 			continue
 		}
-		at := log.Attempts[next].At
-		next++
+		at := d.At
 		if d.Run != run {
 			run = d.Run
 			r.Restarts = append(r.Restarts, at)

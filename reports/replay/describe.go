@@ -13,7 +13,7 @@ import (
 func describe(log *accesslog.Log, seen Survey, q Question) record.Replay {
 	r := record.Replay{
 		Schema: record.ReplaySchema, Log: log.Quality, Scope: log.Scope,
-		Entries: log.Quality.Entries, Attempts: int64(len(log.Attempts)), NotAttempts: log.NotAttempts, LeftOut: seen.LeftOut,
+		Entries: log.Quality.Entries, Attempts: log.Attempts.Len(), NotAttempts: log.NotAttempts, LeftOut: seen.LeftOut,
 		Assumed: []string{}, Missing: []string{}, Warnings: []string{},
 	}
 	for _, p := range seen.Plans {
@@ -100,7 +100,7 @@ func refusal(log *accesslog.Log, q Question) string {
 		return fmt.Sprintf("%.1f %% of the entries carry one and the same minute of the hour over %.0f h: the times are not those of the requests, so nothing can be said on rates",
 			100*l.ConstantMinute, span.Hours())
 	}
-	if len(q.Concurrency) > 0 && log.Holds == nil {
+	if len(q.Concurrency) > 0 && !log.Durations {
 		return "the log has no durations, so nothing can be said on concurrency"
 	}
 	return ""

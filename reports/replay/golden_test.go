@@ -61,7 +61,7 @@ func TestERDDAPLoader(t *testing.T) {
 		{Name: "200", N: 9_472}, {Name: "404", N: 758}, {Name: "499", N: 120}, {Name: "301", N: 76}, {Name: "302", N: 29}, {Name: "400", N: 24},
 	}, q.Statuses)
 	require.Equal(t, []record.Count{{Name: "GET", N: 10_436}, {Name: "POST", N: 36}, {Name: "HEAD", N: 7}}, q.Methods)
-	require.Len(t, log.Attempts, 10_479)
+	require.EqualValues(t, 10_479, log.Attempts.Len())
 }
 
 func single(t *testing.T, log *accesslog.Log, rate, burst int64) record.Replay {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/invoicespec/brimline/reference/policy"
+	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/roster"
 	"github.com/invoicespec/brimline/reports/timeline"
@@ -24,6 +25,11 @@ type Traffic struct {
 	// Progress, where it is set, is told now and then how many attempts of a
 	// reading are done, and of how many.
 	Progress func(done, of int64)
+}
+
+// TrafficOf is a log's attempts and whose they are.
+func TrafficOf(log *accesslog.Log, r *roster.Roster) Traffic {
+	return Traffic{Attempts: log.Attempts, Roster: r, Durations: log.Durations}
 }
 
 // today is the allowance in force on each plan.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 )
@@ -78,6 +79,7 @@ func (b *Builder) spill() error {
 		if err != nil {
 			return fmt.Errorf("room for recorded attempts: %w", err)
 		}
+		_ = os.Remove(f.Name()) // where a file can go while it is open, a killed process leaves none
 		b.file, b.out = f, bufio.NewWriterSize(f, 1<<20)
 	}
 	b.sorted()
@@ -136,7 +138,11 @@ func remove(f *os.File) error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	err := os.Remove(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(f.Close(), err)
 }
 
 func put(to *[recordLen]byte, a Attempt) {

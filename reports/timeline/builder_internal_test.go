@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -68,7 +69,10 @@ func TestNothingStaysOnDisk(t *testing.T) {
 		for i := range 5 {
 			require.NoError(t, b.Add(Attempt{At: int64(i)}))
 		}
-		require.Equal(t, 1, left())
+		require.NotNil(t, b.file)
+		if runtime.GOOS != "windows" {
+			require.Zero(t, left(), "not even of a process that is killed")
+		}
 		require.NoError(t, end(b))
 		require.Zero(t, left())
 	}
