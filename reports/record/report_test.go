@@ -20,7 +20,8 @@ func fill(v reflect.Value) {
 	words := map[reflect.Type]string{
 		reflect.TypeFor[record.Reassessment](): "raise", reflect.TypeFor[record.KeepReason](): "goal_met",
 		reflect.TypeFor[record.GateState](): "missing", reflect.TypeFor[record.Basis](): "measured",
-		reflect.TypeFor[record.Pool](): "user", reflect.TypeFor[record.InputKind](): "run", reflect.TypeFor[record.LogFormat](): "common",
+		reflect.TypeFor[record.BurstPolicy](): "half", reflect.TypeFor[record.EvidenceKind](): "latency", reflect.TypeFor[record.Dimension](): "burst",
+		reflect.TypeFor[record.CapacityVerdict](): "holds", reflect.TypeFor[record.Migration](): "stay", reflect.TypeFor[record.Pool](): "user", reflect.TypeFor[record.InputKind](): "run", reflect.TypeFor[record.LogFormat](): "common",
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -61,7 +62,7 @@ func exampleReport() record.Report {
 	var r record.Report
 	fill(reflect.ValueOf(&r).Elem())
 	r.Schema, r.Logs[0].Schema = record.ReportSchema, record.ReplaySchema
-	r.Logs[0].Cell, r.Logs[0].Cells, r.Logs[0].BurstNeeded = nil, nil, nil
+	r.Logs[0].Cell, r.Logs[0].Cells, r.Logs[0].BurstNeeded, r.Logs[0].ClosedLoop, r.Logs[0].Plans = nil, nil, nil, nil, nil
 	r.Plans[0].Scores[0].Latency.From = "due"
 	r.Inputs[0].SHA256 = strings.Repeat("0f", 32)
 	return r
@@ -75,9 +76,9 @@ func TestReportKeepsItsPublishedSchema(t *testing.T) {
 	require.NoError(t, schema.Validate(asJSON(t, exampleReport())))
 
 	for name, spoil := range map[string]func(r map[string]any){
-		"another schema":  func(r map[string]any) { r["schema"] = "brimline.report/2" },
+		"another schema":  func(r map[string]any) { r["schema"] = "brimline.report/3" },
 		"a missing key":   func(r map[string]any) { delete(r, "rules") },
-		"a reduction":     func(r map[string]any) { verdict(r)["word"] = "lower" },
+		"a guess":         func(r map[string]any) { verdict(r)["word"] = "perhaps" },
 		"no sentences":    func(r map[string]any) { verdict(r)["because"] = nil },
 		"more than whole": func(r map[string]any) { r["rules"].(map[string]any)["users_ok"] = 1.01 },
 		"no digest":       func(r map[string]any) { r["inputs"].([]any)[0].(map[string]any)["sha256"] = "" },
