@@ -136,7 +136,7 @@ func TestReportPictures(t *testing.T) {
 		width, height             int64
 	}{
 		{"report", "light", "", "", 1120, 1000}, {"report-dark", "dark", "", "", 1120, 1000}, {"report-narrow", "light", "", "", 400, 900},
-		{"report-what-if", "light", "", "#what-if", 860, 900},
+		{"report-what-if", "light", "", "#what-if-users-2-all-clients", 1120, 900},
 	} {
 		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: p.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: p.scheme}}})
 		require.NoError(t, err)
