@@ -2,7 +2,10 @@ package accesslog
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -19,39 +22,123 @@ const (
 	ConcurrencyRejected = "concurrency"
 )
 
+// apiReading is what an API log takes to be read.
+type apiReading struct {
+	plans    map[string]string // one text for all entries of a plan
+	decided  []Decided
+	run      int
+	runFirst int               // the place in decided at which this run begins
+	orders   map[uint64]string // request ids by order, of this run
+}
+
+func newAPIReading() apiReading {
+	return apiReading{plans: map[string]string{}, orders: map[uint64]string{}}
+}
+
+// isOurs reports whether a JSON object is an entry of our API log, and an error
+// where it is one that cannot be read.
+func isOurs(text []byte) (bool, error) {
+	var probe struct {
+		Schema  int    `json:"schema"`
+		ID      string `json:"request_id"`
+		Outcome string `json:"outcome"`
+	}
+	if json.Unmarshal(text, &probe) != nil || probe.ID == "" || probe.Outcome == "" || probe.Schema == 0 {
+		return false, nil
+	}
+	if probe.Schema != apiSchema {
+		return false, fmt.Errorf("API log of schema %d; accepted: %d", probe.Schema, apiSchema)
+	}
+	return true, nil
+}
+
+// decisions reads the rest of a source of our own, line by line: the order of its
+// entries is part of what it says.
+func (b *book) decisions(ctx context.Context, p *piece) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := b.decisionsOf(p); err != nil {
+			return err
+		}
+		if err := b.from.next(p); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("after %d lines: %w", b.from.line, err)
+		}
+	}
+}
+
+func (b *book) decisionsOf(p *piece) error {
+	if p.long {
+		b.clerk.read(p)
+		return nil
+	}
+	n := p.first - 1
+	lines(p.text, func(text []byte) {
+		n++
+		b.clerk.tally.lines++
+		b.sums.add(b.clerk.hash.of(text), n)
+		switch {
+		case len(text) >= maxLine:
+			b.clerk.drop(tooLong, n, nil)
+		case blankLine(text):
+			b.clerk.drop(blank, n, nil)
+		default:
+			if why := b.keepAPI(text); why != kept {
+				b.clerk.drop(why, n, text)
+			}
+		}
+	})
+	if len(b.api.decided) > MaxDecided {
+		return fmt.Errorf("more than %d decisions: read a part of the log", MaxDecided)
+	}
+	return nil
+}
+
 // keepAPI keeps an entry of the API log. Only a decision of a user's limiter is
 // an attempt: a request without a valid key or with an unresolved policy spent
 // nothing.
-func (r *reading) keepAPI(b []byte) reason {
+func (b *book) keepAPI(text []byte) reason {
 	var e contract.LogEntry
-	if json.Unmarshal(b, &e) != nil || !wholeEntry(&e) {
+	if json.Unmarshal(text, &e) != nil || !wholeEntry(&e) {
 		return badEntry
 	}
+	r := b.reading
 	if e.Decision != nil {
-		switch id, ok := r.orders[e.Decision.Order]; {
+		switch id, ok := r.api.orders[e.Decision.Order]; {
 		case ok && id == e.RequestID:
 			return duplicate
 		case ok: // the server was started anew, and counts from 1 again
-			r.restarted(&e)
+			r.api.restarted(&e)
 		}
-		r.orders[e.Decision.Order] = e.RequestID
+		r.api.orders[e.Decision.Order] = e.RequestID
 	}
 
-	t := &r.tally
+	t := &b.clerk.tally
+	t.entries++
+	t.held++
+	t.finest = 1
 	t.minutes[e.Received.Minute()]++
+	t.seconds[e.Received.Second()]++
 	t.statuses[e.Status]++
-	t.methods[methodName([]byte(e.Method))]++
+	t.methods[methodPlace([]byte(e.Method))]++
 	pool := NoPool
 	if e.User != "" {
 		pool = r.pool([]byte(e.User))
+		r.counts[pool]++
 	}
 	outside := r.opt.Scope != "" && !inScope([]byte(e.Path), r.prefix)
 	received := e.Received.UnixMicro()
-	r.stamped(timeline.Attempt{At: received, Pool: pool}, outside)
+	if b.begun && received < b.last {
+		r.backward++
+	}
+	b.last, b.begun = received, true
 	if e.Decision != nil {
-		r.decided = append(r.decided, Decided{
-			LogDecision: *e.Decision, Run: r.run, Pool: pool, Plan: r.plan(e.Plan), RequestID: e.RequestID,
-			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration, status: uint16(e.Status),
+		r.api.decided = append(r.api.decided, Decided{
+			LogDecision: *e.Decision, Run: r.api.run, Pool: pool, Plan: r.api.plan(e.Plan), RequestID: e.RequestID,
+			Attempt: !outside && pool != NoPool, received: received, hold: e.Duration, status: e.Status,
 		})
 	}
 	switch {
@@ -67,11 +154,20 @@ func (r *reading) keepAPI(b []byte) reason {
 	return kept
 }
 
+// plan returns the text that all entries of a plan share.
+func (r *apiReading) plan(name string) string {
+	if kept, ok := r.plans[name]; ok {
+		return kept
+	}
+	r.plans[name] = name
+	return name
+}
+
 // restarted begins a new run with e. Entries are in the order in which requests
 // ended, so the new run's may have begun already, with an order that the one
 // before never came to: the latest entries go over as long as the beginning of
 // their timeline lies nearer to that of e.
-func (r *reading) restarted(e *contract.LogEntry) {
+func (r *apiReading) restarted(e *contract.LogEntry) {
 	r.run++
 	r.orders = map[uint64]string{e.Decision.Order: e.RequestID}
 	begin := e.Received.UnixMicro() - e.Decision.Instant
@@ -121,31 +217,32 @@ func wholeEntry(e *contract.LogEntry) bool {
 // the attempts among them, run after run, on one timeline: that of the limiter,
 // moved so that each run begins at its date, or where the run before ended.
 func (r *reading) timeline() error {
-	slices.SortStableFunc(r.decided, func(a, b Decided) int {
+	decided := r.api.decided
+	slices.SortStableFunc(decided, func(a, b Decided) int {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Order, b.Order))
 	})
 	var base, last int64
-	for i := range r.decided {
-		d := &r.decided[i]
-		if i == 0 || d.Run != r.decided[i-1].Run {
+	for i := range decided {
+		d := &decided[i]
+		if i == 0 || d.Run != decided[i-1].Run {
 			base = d.begin()
 			if i > 0 {
 				base = max(base, last-d.Instant)
 			}
 		}
 		last = base + d.Instant
-		d.At = last
 		if !d.Attempt {
 			continue
 		}
-		if err := r.attempts.Add(timeline.Attempt{At: last, Hold: d.hold, Pool: d.Pool, Status: d.status, Fate: d.fate()}); err != nil {
+		d.At = last
+		if err := r.attempts.Add(timeline.Attempt{At: last, Hold: d.hold, Pool: d.Pool, Status: uint16(d.status), Fate: d.fate()}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fate is what the server's own limiter decided, and the engine after it.
+// fate is what the limiter, or what comes behind it, did.
 func (d *Decided) fate() timeline.Fate {
 	switch {
 	case d.Outcome == RateRejected:

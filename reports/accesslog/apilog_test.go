@@ -63,10 +63,11 @@ func TestAPILog(t *testing.T) {
 	require.Equal(t, []string{"first", "second", "third", "anonymous"}, ids, "in the order of deciding")
 	base := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC).UnixMicro()
 	require.Equal(t, []timeline.Attempt{
-		{At: base + 1, Hold: 500, Pool: 1, Status: 200}, {At: base + 2, Hold: 500, Pool: 1, Status: 200},
-		{At: base + 3, Hold: 500, Pool: 0, Status: 429, Fate: timeline.RefusedConcurrency},
+		{At: base + 1, Pool: 1, Hold: 500, Status: 200}, {At: base + 2, Pool: 1, Hold: 500, Status: 200},
+		{At: base + 3, Pool: 0, Hold: 500, Status: 429, Fate: timeline.RefusedConcurrency},
 	}, attempts(t, log))
-	require.Equal(t, []int64{base + 1, base + 2, base + 3}, []int64{log.Decided[0].At, log.Decided[1].At, log.Decided[2].At})
+	require.True(t, log.Durations)
+	require.Equal(t, []string{"u2", "u1"}, log.Names)
 }
 
 func TestScopeOfAnAPILogNarrowsAttemptsAlone(t *testing.T) {

@@ -1,18 +1,9 @@
 package accesslog
 
-import "bytes"
-
-// A clfLine is what one line of Common or Combined format says. Its slices lie
-// in the line.
-type clfLine struct {
-	head    []byte // what stands before the stamp: addresses, identity, user
-	seconds int64
-	minute  int
-	status  int    // 0: none logged
-	method  []byte // nil: the request line is malformed
-	target  []byte
-	shape   shape
-}
+import (
+	"bytes"
+	"net/netip"
+)
 
 // shape is what follows the status.
 type shape uint8
@@ -23,36 +14,48 @@ const (
 	extra                 // anything more, or less
 )
 
-// parseCLF reads one line. The request line may hold anything at all: raw
-// spaces, quotes, another protocol's bytes, nothing.
-func (s *stamps) parseCLF(b []byte) (clfLine, reason) {
-	var l clfLine
+// clf reads Common and Combined format and what servers append to them.
+type clf struct {
+	stamps   stamps
+	trusted  []netip.Prefix
+	trailing Unit
+}
+
+// read reads one line. The request line may hold anything at all: raw spaces,
+// quotes, another protocol's bytes, nothing.
+func (c *clf) read(b []byte, l *line) reason {
 	open := stampAt(b)
 	if open <= 0 || b[0] == ' ' || b[0] == '"' {
-		return l, fragment
+		return fragment
 	}
-	l.head = bytes.TrimRight(b[:open], " ")
+	head := bytes.TrimRight(b[:open], " ")
 	b = b[open+1:]
 	end := bytes.IndexByte(b, ']')
 	if end < 0 {
-		return l, badTime
+		return badTime
 	}
-	var ok bool
-	if l.seconds, l.minute, ok = s.read(b[:end]); !ok {
-		return l, badTime
+	if !c.stamps.read(b[:end]) {
+		return badTime
 	}
+	l.stamp, l.minute, l.second, l.zone = c.stamps.seconds*1e6, c.stamps.minute, c.stamps.second, c.stamps.offset
 	b = bytes.TrimLeft(b[end+1:], " ")
 	if len(b) == 0 || b[0] != '"' {
-		return l, truncated
+		return truncated
 	}
 	request, rest, ok := cutRequest(b[1:])
 	if !ok {
-		return l, truncated
+		return truncated
 	}
-	l.method, l.target = splitRequest(request)
+	l.requestLine(request)
 	l.status = statusOf(rest)
-	l.shape = shapeOf(rest)
-	return l, kept
+	var tail []byte
+	l.shape, tail = shapeOf(rest)
+	if l.shape != common && len(tail) > 0 {
+		l.hold = c.trailing.last(tail)
+	}
+	l.client, l.list = clientOf(head, c.trusted)
+	l.named = !bytes.HasSuffix(head, []byte(" -"))
+	return kept
 }
 
 // stampAt is the place of the bracket that opens the time stamp, or -1. An
@@ -137,31 +140,33 @@ func splitRequest(b []byte) (method, target []byte) {
 	return b[:first], b[first+1 : last]
 }
 
-// shapeOf counts the quoted fields that follow the status.
-func shapeOf(b []byte) shape {
+// shapeOf counts the quoted fields that follow the status, and returns what
+// follows the last of them.
+func shapeOf(b []byte) (s shape, tail []byte) {
 	quoted := 0
 	for off := 0; ; quoted++ {
 		i := bytes.IndexByte(b[off:], '"')
 		if i < 0 {
+			tail = b[off:]
 			break
 		}
 		off += i + 1
 		end := closing(b[off:])
 		if end < 0 {
-			return extra
+			return extra, nil
 		}
 		off += end + 1
 		if off < len(b) && b[off] != ' ' {
-			return extra
+			return extra, nil
 		}
 	}
 	switch quoted {
 	case 0:
-		return common
+		return common, nil
 	case 2:
-		return combined
+		return combined, tail
 	}
-	return extra
+	return extra, tail
 }
 
 // closing is the place of the next quote that is not escaped, or -1.

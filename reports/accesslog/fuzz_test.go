@@ -51,7 +51,6 @@ func FuzzReadAPILog(f *testing.F) {
 		log, err := accesslog.Read(t.Context(), []accesslog.Source{accesslog.Stream("x", bytes.NewReader(append([]byte(first), rest...)))}, accesslog.Options{})
 		require.NoError(t, err)
 		requireAddsUp(t, log)
-		require.True(t, log.Durations)
 	})
 }
 

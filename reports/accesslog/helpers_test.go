@@ -30,6 +30,16 @@ func source(lines ...string) accesslog.Source {
 	return accesslog.Stream("test.log", strings.NewReader(strings.Join(lines, "\n")))
 }
 
+// attempts are the log's attempts in order.
+func attempts(t require.TestingT, log *accesslog.Log) []timeline.Attempt {
+	list := []timeline.Attempt{}
+	for batch, err := range log.Attempts.Batches(context.Background()) {
+		require.NoError(t, err)
+		list = append(list, batch...)
+	}
+	return list
+}
+
 // requireAddsUp checks that every line and every entry went somewhere once.
 func requireAddsUp(t require.TestingT, log *accesslog.Log) {
 	q := log.Quality
@@ -46,15 +56,6 @@ func requireAddsUp(t require.TestingT, log *accesslog.Log) {
 		require.Less(t, int(a.Pool), log.Pools)
 	}
 	require.Len(t, log.Names, log.Pools)
-}
-
-// attempts are those of a log.
-func attempts(t require.TestingT, log *accesslog.Log) (list []timeline.Attempt) {
-	for batch, err := range log.Attempts.Batches(context.Background()) {
-		require.NoError(t, err)
-		list = append(list, batch...)
-	}
-	return list
 }
 
 func total(list []record.Count) (n int64) {

@@ -70,9 +70,9 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{"empty", []accesslog.Source{source("")}, "test.log: no entries: the log is empty"},
 		{"nothing of use", []accesslog.Source{source("x", "", "y")}, "test.log: no entries in 3 lines, 1 blank, 2 no client and time at its start"},
 		{"one of two without use", []accesslog.Source{source(good("192.0.2.7", 0)), accesslog.File(writeFile(t, "b", []byte("x\n")))}, "/b: no entries in 1 lines"},
-		{"other JSON", []accesslog.Source{source(`{"level":"info","status":200}`)}, "test.log: line 1: JSON, but not brimline's API log"},
+		{"other JSON", []accesslog.Source{source(`{"level":"info","status":200}`)}, "test.log: line 1: JSON of no known kind; accepted: Common"},
 		{"other schema", []accesslog.Source{source(strings.Replace(ours, ":1", ":2", 1))}, "test.log: line 1: API log of schema 2; accepted: 1"},
-		{"two kinds of log", []accesslog.Source{source(good("192.0.2.7", 0)), accesslog.Stream("api.jsonl", strings.NewReader(ours))}, "api.jsonl: line 1: an access log and an API log do not make one log"},
+		{"two kinds of log", []accesslog.Source{source(good("192.0.2.7", 0)), accesslog.Stream("api.jsonl", strings.NewReader(ours))}, "api.jsonl: line 1: a log of the kind brimline-api-log does not make one log with test.log, of the kind common"},
 		{"cut gzip", []accesslog.Source{accesslog.File(writeFile(t, "cut.gz", whole[:len(whole)-9]))}, "cut.gz: after "},
 		{"broken gzip", []accesslog.Source{accesslog.File(writeFile(t, "bad.gz", []byte("\x1f\x8bnonsense")))}, "bad.gz: gzip: invalid header"},
 	} {
@@ -149,8 +149,8 @@ func TestRequestLine(t *testing.T) {
 			line := `192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] "` + c.request + `" 200 51`
 			log := read(t, accesslog.Options{Scope: "/v1/invoice/"}, line)
 			require.Equal(t, c.malformed, log.Quality.Malformed)
-			require.Equal(t, c.inScope, log.Attempts.Len() == 1)
-			require.EqualValues(t, 1, read(t, accesslog.Options{}, line).Attempts.Len(), "every entry is an attempt without a scope")
+			require.Equal(t, c.inScope, len(attempts(t, log)) == 1)
+			require.Len(t, attempts(t, read(t, accesslog.Options{}, line)), 1, "every entry is an attempt without a scope")
 		})
 	}
 }

@@ -1,152 +1,331 @@
 package accesslog
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
+	"runtime"
 	"strings"
 
 	"github.com/invoicespec/brimline/reports/record"
 	"github.com/invoicespec/brimline/reports/timeline"
 )
 
-// reason says why a line is no entry.
-type reason uint8
-
-const (
-	kept reason = iota
-	blank
-	tooLong
-	fragment
-	badTime
-	truncated
-	noClient
-	badEntry
-	duplicate
-	reasons
-)
-
-func (r reason) String() string {
-	return [...]string{
-		kept: "kept", blank: "blank", tooLong: "longer than 1 MiB", fragment: "no client and time at its start",
-		badTime: "invalid time", truncated: "ends before a status", noClient: "no client",
-		badEntry: "not a whole entry of the API log", duplicate: "entry delivered twice",
-	}[r]
-}
-
-// notAttempt says why an entry is no attempt.
-type notAttempt uint8
-
-const (
-	outOfScope notAttempt = iota
-	unauthenticated
-	unresolved
-	undecided
-	notAttempts
-)
-
-func (n notAttempt) String() string {
-	return [...]string{
-		outOfScope: "out of scope", unauthenticated: "unauthenticated", unresolved: "policy unresolved",
-		undecided: "no decision of a user's limiter",
-	}[n]
-}
-
-// tally counts lines while they are read.
-type tally struct {
-	lines, entries int64
-	dropped        [reasons]int64
-	not            [notAttempts]int64
-	malformed      int64
-	shapes         [extra + 1]int64
-	lists, named   int64
-	minutes        [60]int64
-	statuses       [1000]int64
-	methods        map[string]int64
-}
-
-// since lists why lines were dropped after an earlier count.
-func (t *tally) since(before tally) string {
-	var b strings.Builder
-	for i, n := range t.dropped {
-		if n -= before.dropped[i]; n > 0 {
-			fmt.Fprintf(&b, ", %d %s", n, reason(i))
-		}
-	}
-	return b.String()
-}
-
 // reading is a log while it is being read.
 type reading struct {
-	prefix   string // of Options.Scope, without its slash at the end
 	opt      Options
+	prefix   string           // of Options.Scope, without its slash at the end
 	format   record.LogFormat // what the first source turned out to be; an access log is Common until the end
 	files    []record.LogFile
 	seed     maphash.Seed
-	contents map[uint64]string // names of sources by what they hold
-	tally    tally
+	contents map[sums]string // names of sources by what they hold
+	tally    tally           // of all sources
+	stamp    record.LogStamp
 	pools    map[string]uint32
-	plans    map[string]string // one text for all entries of a plan
-	stamps   stamps
-	made     []int64          // entries by pool
-	last     int64            // the time of the entry before
-	backward int64            // entries stamped before the one above them
-	attempts timeline.Builder // an access log's as they are read, an API log's in the end
-	every    timeline.Builder // all entries, where attempts are others
-	err      error            // of keeping attempts
-	decided  []Decided
-	run      int
-	runFirst int               // the place in decided at which this run begins
-	orders   map[uint64]string // request ids by order, of this run
+	names    []string
+	counts   []int64 // entries by pool
+	backward int64
+	examples []record.LogExample
+	zones    map[int32]int64
+	attempts timeline.Builder
+
+	api apiReading
 }
 
 func newReading(opt Options) *reading {
 	return &reading{
-		opt: opt, prefix: strings.TrimRight(opt.Scope, "/"), seed: maphash.MakeSeed(), contents: map[uint64]string{},
-		pools: map[string]uint32{}, plans: map[string]string{}, orders: map[uint64]string{}, tally: tally{methods: map[string]int64{}},
+		opt: opt, prefix: strings.TrimRight(opt.Scope, "/"), seed: maphash.MakeSeed(), contents: map[sums]string{},
+		pools: map[string]uint32{}, zones: map[int32]int64{}, api: newAPIReading(),
 	}
 }
 
-// recognise tells the format by a line and returns what keeps such lines, or nil
-// where the line is of no known format: the beginning of a rotated file can be
-// half an entry.
-func (r *reading) recognise(line []byte) (func([]byte) reason, error) {
-	var format record.LogFormat
-	var keep func([]byte) reason
-	switch {
-	case line[0] == '{' && json.Valid(line):
-		if err := ours(line); err != nil {
-			return nil, err
+// source reads one source to its end. Its format is that of the first line of
+// which the format can be told.
+func (r *reading) source(ctx context.Context, s Source) error {
+	in, compressed, done, err := s.stream()
+	if err != nil {
+		return bare(err)
+	}
+	defer done()
+	b := &book{reading: r, from: &pieces{in: in}, clerk: r.clerk()}
+	if err := b.read(ctx); err != nil {
+		return err
+	}
+	t := &b.clerk.tally
+	f := record.LogFile{Name: s.name, Compressed: compressed, Lines: t.lines, Entries: t.entries}
+	if f.Lines > 0 && f.Entries == 0 {
+		return fmt.Errorf("%w in %d lines%s", ErrNothing, f.Lines, t.reasons())
+	}
+	if f.Lines > 0 {
+		if earlier, ok := r.contents[b.sums]; ok {
+			return fmt.Errorf("holds the same lines as %s, which would count twice", earlier)
 		}
-		format, keep = record.FormatAPI, r.keepAPI
-	case stampAt(line) > 0:
-		format, keep = record.FormatCommon, r.keepCLF
-	default:
+		r.contents[b.sums] = s.name
+	}
+	r.files = append(r.files, f)
+	for why, e := range t.examples {
+		if e.line > 0 && r.tally.dropped[why] == 0 {
+			r.examples = append(r.examples, record.LogExample{Reason: reason(why).String(), File: s.name, Line: e.line, Looks: e.looks})
+		}
+	}
+	for zone, n := range b.clerk.zones {
+		r.zones[zone] += n
+	}
+	r.tally.add(t)
+	return nil
+}
+
+// clerk is one who knows no dialect yet.
+func (r *reading) clerk() *clerk {
+	return &clerk{scope: r.prefix, scoped: r.opt.Scope != "", hash: hasher{r.seed}, zones: map[int32]int64{}}
+}
+
+// book is one source while it is being read.
+type book struct {
+	*reading
+	from  *pieces
+	clerk *clerk // what was seen of the source
+	sums  sums
+	last  int64 // the instant of the entry before
+	begun bool
+}
+
+func (b *book) read(ctx context.Context) error {
+	p := &piece{}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := b.from.next(p); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("after %d lines: %w", b.from.line, err)
+		}
+		known, rest, err := b.recognise(p)
+		if err != nil {
+			return err
+		}
+		switch {
+		case known == nil:
+			continue
+		case known.format == record.FormatAPI:
+			return b.decisions(ctx, rest)
+		}
+		return b.entries(ctx, *known, rest)
+	}
+}
+
+// recognise looks for a line whose format can be told, and counts those before
+// it: the beginning of a rotated file can be half an entry. What is left of the
+// piece begins with that line.
+func (b *book) recognise(p *piece) (known *kind, rest *piece, err error) {
+	before := p.first - 1
+	if p.long {
+		b.clerk.read(p)
+		return nil, nil, nil
+	}
+	text := p.text
+	offset := 0
+	lines(text, func(one []byte) {
+		if known != nil || err != nil {
+			return
+		}
+		before++
+		if !blankLine(one) && len(one) < maxLine {
+			known, err = b.kindOf(one)
+			if err != nil {
+				err = fmt.Errorf("line %d: %w", before, err)
+				return
+			}
+			if known != nil {
+				offset = cap(text) - cap(one) // where the line begins
+				if !known.skip {
+					before--
+					return
+				}
+			}
+		}
+		b.clerk.tally.lines++
+		b.sums.add(b.clerk.hash.of(one), before)
+		switch {
+		case known != nil:
+			b.clerk.drop(comment, before, nil)
+		case len(one) >= maxLine:
+			b.clerk.drop(tooLong, before, nil)
+		case blankLine(one):
+			b.clerk.drop(blank, before, nil)
+		default:
+			b.clerk.drop(fragment, before, one)
+		}
+	})
+	if known == nil || err != nil {
+		return nil, nil, err
+	}
+	told := p.text[offset:]
+	b.clerk.dialect = nil
+	if known.new != nil {
+		b.clerk.dialect = known.new(firstLine(told))
+	}
+	if known.skip {
+		told = told[len(wholeLine(told)):]
+	}
+	return known, &piece{text: told, first: before + 1}, nil
+}
+
+func wholeLine(text []byte) []byte {
+	for i, c := range text {
+		if c == '\n' {
+			return text[:i+1]
+		}
+	}
+	return text
+}
+
+func firstLine(text []byte) (first []byte) {
+	lines(wholeLine(text), func(one []byte) { first = one })
+	return first
+}
+
+// kindOf tells the format by a line; nil: it is of no known one.
+func (r *reading) kindOf(text []byte) (*kind, error) {
+	var known *kind
+	if text[0] == '{' && r.opt.Mapping == nil && json.Valid(text) {
+		switch ours, err := isOurs(text); {
+		case err != nil:
+			return nil, err
+		case ours:
+			known = &kind{format: record.FormatAPI}
+		}
+	}
+	for _, k := range kinds(r.opt) {
+		if known == nil && k.is(text) {
+			known = &k
+		}
+	}
+	if known == nil {
+		if text[0] == '{' && json.Valid(text) {
+			return nil, fmt.Errorf("JSON of no known kind; accepted: %s", accepted)
+		}
 		return nil, nil
 	}
-	if r.format != "" && r.format != format {
-		return nil, errors.New("an access log and an API log do not make one log; replay them apart")
+	if r.format != "" && r.format != known.format {
+		return nil, fmt.Errorf("a log of the kind %s does not make one log with %s, of the kind %s; read them apart", known.format, r.files[0].Name, r.format)
 	}
-	r.format = format
-	return keep, nil
+	r.format = known.format
+	r.stamp = cmp.Or(r.opt.Stamp, known.stamp)
+	return known, nil
 }
 
-// ours reports why a JSON object is no entry of an API log that can be read.
-func ours(line []byte) error {
-	var probe struct {
-		Schema  int    `json:"schema"`
-		ID      string `json:"request_id"`
-		Outcome string `json:"outcome"`
+// workers is how many read at the same time.
+func workers() int { return max(1, runtime.GOMAXPROCS(0)) }
+
+// entries reads the rest of a source, several pieces at the same time, and keeps
+// their entries in order.
+func (b *book) entries(ctx context.Context, k kind, rest *piece) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n := workers()
+	order, jobs := make(chan *piece, 2*n), make(chan *piece, 2*n)
+	free := make(chan *piece, 3*n)
+	told := firstLine(append([]byte(nil), rest.text...))
+	b.clerk.finished = b.stamp == record.StampFinished
+	var end error
+	go func() { // who reads the stream; it may wait for a terminal or a pipe for ever
+		defer close(order)
+		defer close(jobs)
+		for p := rest; ; {
+			p.done = make(chan struct{})
+			for _, to := range []chan *piece{order, jobs} {
+				select {
+				case to <- p:
+				case <-ctx.Done():
+					end = ctx.Err()
+					return
+				}
+			}
+			select {
+			case p = <-free:
+			default:
+				p = &piece{}
+			}
+			if err := b.from.next(p); err != nil {
+				if err != io.EOF {
+					end = fmt.Errorf("after %d lines: %w", b.from.line, err)
+				}
+				return
+			}
+		}
+	}()
+	clerks := make(chan *clerk, n)
+	for i := range n {
+		c := b.clerk
+		if i > 0 {
+			c = b.reading.clerk()
+			c.finished = b.clerk.finished
+			if h, ok := b.clerk.dialect.(heading); ok {
+				c.dialect = h.another()
+			} else {
+				c.dialect = k.new(told)
+			}
+		}
+		go func() {
+			defer func() { clerks <- c }()
+			for p := range jobs {
+				c.read(p)
+				close(p.done)
+			}
+		}()
 	}
-	if json.Unmarshal(line, &probe) != nil || probe.ID == "" || probe.Outcome == "" {
-		return errors.New("JSON, but not brimline's API log; accepted: Common or Combined format, brimline's API log")
+	for p := range order {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		b.sums.join(p.sums)
+		for i := range p.entries {
+			if err := b.keep(&p.entries[i]); err != nil {
+				return err
+			}
+		}
+		select {
+		case free <- p:
+		default:
+		}
 	}
-	if probe.Schema != apiSchema {
-		return fmt.Errorf("API log of schema %d; accepted: %d", probe.Schema, apiSchema)
+	for range n {
+		if c := <-clerks; c != b.clerk {
+			b.clerk.tally.add(&c.tally)
+			for zone, n := range c.zones {
+				b.clerk.zones[zone] += n
+			}
+		}
 	}
-	return nil
+	return end
+}
+
+// heading is a dialect that was told by a line that is no entry.
+type heading interface{ another() dialect }
+
+// keep takes the next entry of the source.
+func (b *book) keep(e *entry) error {
+	r := b.reading
+	if b.begun && e.at < b.last {
+		r.backward++
+	}
+	b.last, b.begun = e.at, true
+	pool := r.pool(e.pool)
+	r.counts[pool]++
+	if e.outside {
+		return nil
+	}
+	if r.attempts.Len() >= MaxEntries {
+		return fmt.Errorf("more than %d attempts: read a part of the log", int64(MaxEntries))
+	}
+	return r.attempts.Add(timeline.Attempt{At: e.at, Hold: e.hold, Pool: pool, Status: e.status, Fate: e.fate})
 }
 
 // pool returns the number of a client or user, the next one for a new name.
@@ -154,92 +333,9 @@ func (r *reading) pool(name []byte) uint32 {
 	if id, ok := r.pools[string(name)]; ok {
 		return id
 	}
-	id := uint32(len(r.pools))
-	r.pools[string(name)] = id
-	r.made = append(r.made, 0)
+	id, text := uint32(len(r.names)), string(name)
+	r.pools[text] = id
+	r.names = append(r.names, text)
+	r.counts = append(r.counts, 0)
 	return id
-}
-
-// stamped notes when an entry was, and whose it is.
-func (r *reading) stamped(a timeline.Attempt, outside bool) {
-	if r.tally.entries > 0 && a.At < r.last {
-		r.backward++
-	}
-	r.last = a.At
-	if a.Pool != NoPool {
-		r.made[a.Pool]++
-	}
-	if r.apart() && r.err == nil {
-		r.err = r.every.Add(a)
-	}
-}
-
-// apart reports whether there are entries that are no attempts.
-func (r *reading) apart() bool { return r.opt.Scope != "" || r.format == record.FormatAPI }
-
-// close gives up what was read.
-func (r *reading) close() error { return errors.Join(r.attempts.Close(), r.every.Close()) }
-
-// fateOf is what a status tells of what a limiter did.
-func fateOf(status int) timeline.Fate {
-	if status == 429 {
-		return timeline.RefusedSomehow
-	}
-	return timeline.Passed
-}
-
-// plan returns the text that all entries of a plan share.
-func (r *reading) plan(name string) string {
-	if kept, ok := r.plans[name]; ok {
-		return kept
-	}
-	r.plans[name] = name
-	return name
-}
-
-// keepCLF keeps a line of Common or Combined format.
-func (r *reading) keepCLF(b []byte) reason {
-	line, why := r.stamps.parseCLF(b)
-	if why != kept {
-		return why
-	}
-	client, list := clientOf(line.head, r.opt.TrustedProxies)
-	if client == nil {
-		return noClient
-	}
-	t := &r.tally
-	t.shapes[line.shape]++
-	t.minutes[line.minute]++
-	t.statuses[line.status]++
-	if list {
-		t.lists++
-	}
-	if !bytes.HasSuffix(line.head, []byte(" -")) {
-		t.named++
-	}
-	if line.method == nil {
-		t.malformed++
-	}
-	t.methods[methodName(line.method)]++
-	outside := r.opt.Scope != "" && (line.method == nil || !inScope(line.target, r.prefix))
-	if outside {
-		t.not[outOfScope]++
-	}
-	a := timeline.Attempt{At: line.seconds * 1e6, Hold: timeline.NoHold, Pool: r.pool(client), Status: uint16(line.status), Fate: fateOf(line.status)}
-	r.stamped(a, outside)
-	if !outside && r.err == nil {
-		r.err = r.attempts.Add(a)
-	}
-	return kept
-}
-
-// methodName keeps the number of names small, whatever clients send.
-func methodName(b []byte) string {
-	switch string(b) {
-	case "":
-		return "malformed"
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
-		return string(b)
-	}
-	return "other"
 }

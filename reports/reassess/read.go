@@ -73,7 +73,7 @@ func Read(ctx context.Context, inputs []Input, opt accesslog.Options) (Evidence,
 		if in.Reader != nil {
 			d.from = newPeeked(in.Reader)
 		}
-		format, err := accesslog.Recognise(ctx, d.look())
+		format, err := accesslog.Recognise(ctx, d.look(), opt)
 		if err != nil {
 			return e, err
 		}

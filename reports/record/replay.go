@@ -152,6 +152,33 @@ type LogQuality struct {
 	ConstantMinute   float64   `json:"constant_minute"` // largest share of entries in one and the same minute of the hour
 	Statuses         []Count   `json:"statuses"`
 	Methods          []Count   `json:"methods"`
+
+	Stamp          LogStamp     `json:"stamp"`           // what an entry's time means
+	Durations      float64      `json:"durations"`       // share of entries that say how long they took
+	ConstantSecond float64      `json:"constant_second"` // largest share of entries in one and the same second of the minute
+	Zones          []Count      `json:"zones"`           // entries by the zone of their stamp, where stamps name one
+	Examples       []LogExample `json:"examples"`        // the first line dropped for each reason
+}
+
+// LogStamp says what the time of an entry means.
+type LogStamp string
+
+// The meanings. Where requests are known by their end and their duration, their
+// arrival is the one less the other.
+const (
+	StampReceived LogStamp = "received"
+	StampFinished LogStamp = "finished"
+	StampArrival  LogStamp = "finished_less_duration"
+	StampUnknown  LogStamp = "unknown"
+)
+
+// LogExample is a line that was dropped: where it is and what it looks like, every
+// letter an a and every digit a 0.
+type LogExample struct {
+	Reason string `json:"reason"`
+	File   string `json:"file"`
+	Line   int64  `json:"line"`
+	Looks  string `json:"looks"`
 }
 
 // LogFormat is a format the loader recognises by content.
@@ -159,9 +186,16 @@ type LogFormat string
 
 // The formats.
 const (
-	FormatCommon   LogFormat = "common"
-	FormatCombined LogFormat = "combined"
-	FormatAPI      LogFormat = "brimline-api-log"
+	FormatCommon     LogFormat = "common"
+	FormatCombined   LogFormat = "combined"
+	FormatAPI        LogFormat = "brimline-api-log"
+	FormatNginxJSON  LogFormat = "nginx-json"
+	FormatCaddy      LogFormat = "caddy-json"
+	FormatTraefik    LogFormat = "traefik-json"
+	FormatALB        LogFormat = "aws-alb"
+	FormatCloudFront LogFormat = "cloudfront"
+	FormatEnvoy      LogFormat = "envoy"
+	FormatMapped     LogFormat = "mapped"
 )
 
 // LogFile is one file of a log.

@@ -47,12 +47,19 @@ func describeAccess(r *record.Replay, known *roster.Roster) {
 		pool, owner = "one pool per user, whose clients the plan map names", "user"
 	}
 	r.Assumed = append(r.Assumed,
-		"a stamp is the time of arrival; whether requests were received or finished at it is unknown",
+		stampMeans(l),
 		pool+"; "+every+" is an attempt, whatever its status",
 		"every bucket is full when its "+owner+" is first seen",
 		"entries of one second are decided in the order of the log",
 	)
-	r.Missing = append(r.Missing, "durations: nothing can be said on concurrency")
+	if why := withoutDurations(l); why != "" {
+		r.Missing = append(r.Missing, why)
+	} else {
+		r.Assumed = append(r.Assumed, "a request is in flight from its arrival for as long as the log says that it took")
+	}
+	if n := len(l.Zones); n > 1 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("stamps are of %d zones; all times here are UTC", n))
+	}
 	if l.Lists > 0 {
 		r.Assumed = append(r.Assumed, fmt.Sprintf(
 			"of the %d entries that begin with a list of addresses, the client is the last address that is no trusted proxy", l.Lists))
@@ -101,7 +108,33 @@ func refusal(log *accesslog.Log, q Question) string {
 			100*l.ConstantMinute, span.Hours())
 	}
 	if len(q.Concurrency) > 0 && !log.Durations {
-		return "the log has no durations, so nothing can be said on concurrency"
+		return "the log has " + withoutDurations(l)
+	}
+	return ""
+}
+
+// stampMeans says what the time of an attempt is.
+func stampMeans(l record.LogQuality) string {
+	switch l.Stamp {
+	case record.StampReceived:
+		return "a stamp is when the request was received"
+	case record.StampFinished:
+		return "a stamp is when the request had been answered, and stands for its arrival: how long it took is not known"
+	case record.StampArrival:
+		return "a stamp is when the request had been answered; it arrived so much earlier as the log says that it took"
+	}
+	return "a stamp is the time of arrival; whether requests were received or finished at it is unknown"
+}
+
+// withoutDurations says why nothing is known of what was in flight, or nothing.
+func withoutDurations(l record.LogQuality) string {
+	switch {
+	case l.Durations == 0:
+		return "no durations, so nothing can be said on concurrency"
+	case l.ResolutionMicros > 1e3:
+		return "stamps of whole seconds, so nothing can be said on concurrency: what shares a second did not need to be in flight together"
+	case l.Durations < 0.99:
+		return fmt.Sprintf("no duration for %.1f %% of its entries, so nothing can be said on concurrency", 100*(1-l.Durations))
 	}
 	return ""
 }

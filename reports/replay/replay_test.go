@@ -183,7 +183,7 @@ func TestWarnings(t *testing.T) {
 	require.Equal(t, []string{"1 entries name a user; the pool is the client address all the same"}, r.Warnings)
 	require.Contains(t, strings.Join(r.Assumed, "\n"), "the last address that is no trusted proxy")
 	require.Contains(t, strings.Join(r.Assumed, "\n"), "whether requests were received or finished at it is unknown")
-	require.Equal(t, []string{"durations: nothing can be said on concurrency"}, r.Missing)
+	require.Equal(t, []string{"no durations, so nothing can be said on concurrency"}, r.Missing)
 	for _, text := range append(r.Assumed, r.Warnings...) {
 		require.NotContains(t, text, "192.0.2", "no address is ever told")
 		require.NotContains(t, text, "alice")

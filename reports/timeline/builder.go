@@ -61,6 +61,9 @@ func (b *Builder) Add(a Attempt) error {
 	return b.spill()
 }
 
+// Len is how many attempts were taken.
+func (b *Builder) Len() int64 { return b.n }
+
 // sorted puts the run in order; of one time the order stays.
 func (b *Builder) sorted() {
 	if b.disorder {
