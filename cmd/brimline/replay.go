@@ -26,8 +26,7 @@ const maxValues = 16
 // replayFlags are the flags of replay.
 type replayFlags struct {
 	rate, burst, concurrency values
-	scope                    scope
-	proxies                  prefixes
+	log                      logFlags
 	planMap                  string
 	closedLoop               bool
 	json                     bool
@@ -44,10 +43,11 @@ func replayVerb(w world) *cobra.Command {
 		Long: `Replay decides every request of an access log again, exactly as the reference
 limiter would, under each --rate with each --burst.
 
-It reads Common and Combined Log Format and brimline's own API log, plain or
-gzip; several files make one log, unless two hold the same lines, and - is standard
-input. Of an API log it also checks every recorded decision; without --rate and
---burst that is all it does.
+It reads Common and Combined Log Format, the logs of nginx in JSON, Caddy, Traefik,
+Envoy, AWS load balancers and CloudFront, any CSV or JSON Lines by --mapping, and
+brimline's own API log, plain, gzip or zstd: docs/logs.md. Several files make one
+log, unless two hold the same lines, and - is standard input. Of an API log it also
+checks every recorded decision; without --rate and --burst that is all it does.
 
 With --closed-loop it also says what clients that obey Retry-After would meet,
 and how much later their requests would be served.
@@ -71,8 +71,7 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 	c.Flags().Var(&f.rate, "rate", "requests per minute; several with commas between them")
 	c.Flags().Var(&f.burst, "burst", "burst; several with commas between them")
 	c.Flags().Var(&f.concurrency, "concurrency", "requests in flight at once; several with commas between them")
-	c.Flags().Var(&f.scope, "scope", "only requests at or below this path, such as /v1/invoice")
-	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	f.log.define(c)
 	c.Flags().StringVar(&f.planMap, "plan-map", "", "who is on which plan (docs/evidence.md): each plan by itself, at its own allowance unless --rate and --burst are given")
 	c.Flags().BoolVar(&f.closedLoop, "closed-loop", false, "also with clients that send a rejected request again when Retry-After has run out")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
@@ -93,7 +92,11 @@ func runReplay(c *cobra.Command, w world, args []string, f replayFlags) error {
 			sources[i] = accesslog.Stream("standard input", w.stdin)
 		}
 	}
-	log, err := readLog(c.Context(), sources, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+	opt, err := f.log.options()
+	if err != nil {
+		return err
+	}
+	log, err := readLog(c.Context(), sources, opt)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/invoicespec/brimline/internal/build"
-	"github.com/invoicespec/brimline/reports/accesslog"
 	"github.com/invoicespec/brimline/reports/reassess"
 	"github.com/invoicespec/brimline/reports/record"
 )
@@ -20,8 +19,7 @@ type reportFlags struct {
 	out        string
 	plan       string
 	allowance  allowance
-	scope      scope
-	proxies    prefixes
+	log        logFlags
 	gates      string
 	against    []string
 	date       string
@@ -78,8 +76,7 @@ is among the inputs that measured the machine it was run on; brimline load said 
 	c.Flags().StringVar(&f.out, "out", "", "write the files into `DIR`")
 	c.Flags().StringVar(&f.plan, "plan", "", "the `NAME` of the plan that an access log's clients are on")
 	c.Flags().Var(&f.allowance, "allowance", "what an access log's clients are allowed today: requests per minute and burst, such as 10/10")
-	c.Flags().Var(&f.scope, "scope", "only a log's requests at or below this path, such as /v1/invoice")
-	c.Flags().Var(&f.proxies, "trusted-proxies", "skipped where an entry begins with a list of addresses, such as 10.0.0.0/8")
+	f.log.define(c)
 	f.beside.define(c)
 	c.Flags().StringVar(&f.gates, "gates", "", "read the gates from `FILE`; what it leaves out is as usual")
 	c.Flags().BoolVar(&f.printGates, "print-gates", false, "print the usual gates as such a file, and do nothing else")
@@ -186,8 +183,12 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 		defer done()
 		list = append(list, reassess.Input{Name: name, Reader: lines})
 	}
+	logs, err := f.log.options()
+	if err != nil {
+		return record.Report{}, err
+	}
 	evidence, err := cancelled(ctx, func() (reassess.Evidence, error) {
-		return reassess.Read(ctx, list, accesslog.Options{Scope: string(f.scope), TrustedProxies: f.proxies})
+		return reassess.Read(ctx, list, logs)
 	})
 	if errors.Is(err, reassess.ErrNoEvidence) {
 		return record.Report{}, exitWith(exitCannotTell, err)

@@ -79,7 +79,7 @@ func TestReadRefuses(t *testing.T) {
 		"a log and its gzip":   {[]string{log, zipped}, zipped + ": holds the same lines as " + log + ", which would count twice"},
 		"a run and its copy":   {[]string{sound, folder("", "")}, ": holds the same as " + sound + ", which would count twice"},
 		"no log":               {[]string{file(t, "notes.txt", "words\n")}, "no entries in 1 lines"},
-		"other JSON":           {[]string{file(t, "x.json", `{"level":"info"}`)}, "not brimline's API log"},
+		"other JSON":           {[]string{file(t, "x.json", `{"level":"info"}`)}, "JSON of no known kind"},
 		"cut JSON":             {[]string{file(t, "x.json", `{"schema`)}, "no entries"},
 		"a log that turns out": {[]string{file(t, "x.log", strings.SplitAfter(week(0, 200), "\n")[0]+apiLog(t, decided{user: "u"}))}, ""},
 	} {
