@@ -84,6 +84,6 @@ plans:
 func TestReportWithoutItsPrometheus(t *testing.T) {
 	got := reported(t, file(t, "access.log", busyWeek()), "--prometheus", "http://127.0.0.1:1", "--json")
 	require.Equal(t, exitCannotTell, got.code)
-	require.Contains(t, got.stderr, "Prometheus does not answer")
+	require.Contains(t, got.stderr, "the Prometheus server does not answer")
 	require.Empty(t, got.stdout)
 }

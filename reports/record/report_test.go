@@ -63,7 +63,7 @@ func exampleReport() record.Report {
 	fill(reflect.ValueOf(&r).Elem())
 	r.Schema, r.Logs[0].Schema = record.ReportSchema, record.ReplaySchema
 	r.Logs[0].Cell, r.Logs[0].Cells, r.Logs[0].BurstNeeded, r.Logs[0].ClosedLoop, r.Logs[0].Plans = nil, nil, nil, nil, nil
-	r.Plans[0].Scores[0].Latency.From = "due"
+	r.Plans[0].Scores[0].Latency.From, r.Logs[0].Log.Stamp = "due", record.StampReceived
 	r.Inputs[0].SHA256 = strings.Repeat("0f", 32)
 	return r
 }

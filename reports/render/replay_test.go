@@ -32,6 +32,7 @@ func ours() record.Replay {
 	return record.Replay{
 		Schema: record.ReplaySchema, Pool: record.PoolUser, Scope: "/v1/invoice",
 		Log: record.LogQuality{
+			Stamp: record.StampUnknown, Zones: []record.Count{}, Examples: []record.LogExample{},
 			Format: record.FormatAPI, Files: []record.LogFile{{Name: "api.jsonl", Lines: 13, Entries: 12}, {Name: "odd\x1b[31m.jsonl", Compressed: true}},
 			Lines: 13, Entries: 12, Dropped: []record.Count{{Name: "not a whole entry of the API log", N: 1}},
 			Clients: 2, EntriesPerClient: 5, EffectiveClients: 1.92, BusiestEntries: 6, ResolutionMicros: 1, BackwardSteps: 1,

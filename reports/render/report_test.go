@@ -92,6 +92,7 @@ func reported() record.Report {
 		Logs: []record.Replay{{
 			Schema: record.ReplaySchema, Pool: record.PoolClient, Entries: 10_479, Attempts: 10_479, Users: 917,
 			Log: record.LogQuality{
+				Stamp: record.StampUnknown, Zones: []record.Count{}, Examples: []record.LogExample{},
 				Format: record.FormatCombined, Files: []record.LogFile{{Name: "logs/access.log"}}, Lines: 10_679, Entries: 10_479, Clients: 917,
 				Dropped: []record.Count{{Name: "no client and time at its start", N: 200}}, ResolutionMicros: 1e6,
 				First: time.Date(2024, 5, 12, 0, 0, 17, 0, time.UTC), Last: time.Date(2024, 5, 20, 23, 54, 29, 0, time.UTC),
