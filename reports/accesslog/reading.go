@@ -157,6 +157,8 @@ func (b *book) recognise(p *piece) (known *kind, rest *piece, err error) {
 			b.clerk.drop(tooLong, before, nil)
 		case blankLine(one):
 			b.clerk.drop(blank, before, nil)
+		case one[0] == '#':
+			b.clerk.drop(comment, before, nil)
 		default:
 			b.clerk.drop(fragment, before, one)
 		}
