@@ -196,6 +196,7 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 	if err != nil {
 		return record.Report{}, err
 	}
+	defer evidence.Close()
 	if err := f.beside.ask(ctx, evidence, &opt.Beside); err != nil {
 		return record.Report{}, err
 	}

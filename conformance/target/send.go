@@ -84,6 +84,7 @@ func (r Request) named() Request {
 func (t *Target) Send(ctx context.Context, u *User, r Request) Exchange {
 	f := t.exchange(ctx, u, r)
 	for tries := 0; f.turnedAway() && tries < mostTurnedAway; tries++ {
+		u.Bucket.Lose(f.exchange.Span) // or it was the user's cap after all, and cost a token
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -279,7 +280,7 @@ func (f *flight) take(a answer, err error) {
 		e.Answer.Bodiless = e.Method == http.MethodHead
 		e.Answer.Reset = e.Answer.Reset.Earlier(time.Duration(e.Span.To-e.Span.From) * time.Microsecond)
 	}
-	if f.key != "" && e.Answer.Limit.State == contract.Good {
+	if f.key != "" && (e.Answer.Limit.State == contract.Good || a.status/100 == 2) {
 		f.t.good.Store(f.key, true)
 	}
 	if err != nil {

@@ -114,7 +114,7 @@ type Target struct {
 	known    []Secret // every key ever seen
 	secrets  *masks   // and all else that must not be shown
 
-	good sync.Map // keys that were seen to have a bucket
+	good sync.Map // keys that were seen to be let in, or to have a bucket
 }
 
 // Open reaches the target described by f: it asks every base URL for one of the

@@ -17,10 +17,12 @@ func TestFirstUsesAreTriedAgain(t *testing.T) {
 		away   int64 // answers before one that lets in
 		sent   int64
 		status int
+		silent bool // no header says whose cap it was
 	}{
-		"let in":             {0, 1, 200},
-		"turned away twice":  {2, 3, 200},
-		"turned away always": {99, 4, 429},
+		"let in":                  {0, 1, 200, false},
+		"turned away twice":       {2, 3, 200, false},
+		"turned away always":      {99, 4, 429, false},
+		"let in without a header": {0, 1, 200, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -31,6 +33,9 @@ func TestFirstUsesAreTriedAgain(t *testing.T) {
 					w.Header().Set("Retry-After", "1")
 					w.WriteHeader(429)
 					_, _ = io.WriteString(w, `{"requestId":"r","errorCode":"CONCURRENCY_LIMIT_EXCEEDED","message":"later"}`)
+					return
+				}
+				if c.silent {
 					return
 				}
 				w.Header().Set("RateLimit-Limit", "10")

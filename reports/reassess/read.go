@@ -24,6 +24,16 @@ type Evidence struct {
 	engine      engine
 }
 
+// Close gives back what the logs hold outside of memory.
+func (e Evidence) Close() (err error) {
+	for _, l := range []*accesslog.Log{e.access, e.api} {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
+}
+
 type namedRun struct {
 	name string
 	run  record.Run
