@@ -58,7 +58,7 @@ func (s *Scenario) note(e exchange, findings []oracle.Finding) {
 // key's bucket: what one key has spent the other's level does not show. Keys of one
 // bucket, and tokens that come back too slowly, have scenarios of their own.
 func anotherBucket(e exchange, f oracle.Finding) bool {
-	return e.who != nil && e.who.SeveralKeys() && f.Short && f.Clause == "RATE-2" && f.Field != "status"
+	return f.Short && f.Clause == "RATE-2" && f.Field != "status" && e.who != nil && e.who.SeveralKeys()
 }
 
 // ground is what a finding rests on. Where it is the level of a bucket that was
