@@ -96,9 +96,6 @@ func newCloudFront(heading []byte) dialect {
 	return c
 }
 
-// another is one more reader of the same fields.
-func (c cloudFront) another() dialect { return c }
-
 func (c cloudFront) read(text []byte, l *line) reason {
 	if text[0] == '#' {
 		return comment

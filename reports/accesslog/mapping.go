@@ -193,9 +193,6 @@ type mapped struct {
 	width   int
 }
 
-// another is one more reader of the same fields.
-func (d mapped) another() dialect { return d }
-
 func (d mapped) read(text []byte, l *line) reason {
 	var field func(name string) string
 	if d.CSV() {

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -88,6 +89,7 @@ type book struct {
 	*reading
 	from  *pieces
 	clerk *clerk // what was seen of the source
+	told  []byte // the line that told the format
 	sums  sums
 	last  int64 // the instant of the entry before
 	begun bool
@@ -142,6 +144,7 @@ func (b *book) recognise(p *piece) (known *kind, rest *piece, err error) {
 			}
 			if known != nil {
 				offset = cap(text) - cap(one) // where the line begins
+				b.told = bytes.Clone(one)
 				if !known.skip {
 					before--
 					return
@@ -166,29 +169,11 @@ func (b *book) recognise(p *piece) (known *kind, rest *piece, err error) {
 	if known == nil || err != nil {
 		return nil, nil, err
 	}
-	told := p.text[offset:]
-	b.clerk.dialect = nil
-	if known.new != nil {
-		b.clerk.dialect = known.new(firstLine(told))
-	}
+	left := p.text[offset:]
 	if known.skip {
-		told = told[len(wholeLine(told)):]
+		_, left, _ = bytes.Cut(left, []byte{'\n'})
 	}
-	return known, &piece{text: told, first: before + 1}, nil
-}
-
-func wholeLine(text []byte) []byte {
-	for i, c := range text {
-		if c == '\n' {
-			return text[:i+1]
-		}
-	}
-	return text
-}
-
-func firstLine(text []byte) (first []byte) {
-	lines(wholeLine(text), func(one []byte) { first = one })
-	return first
+	return known, &piece{text: left, first: before + 1}, nil
 }
 
 // kindOf tells the format by a line; nil: it is of no known one.
@@ -232,8 +217,6 @@ func (b *book) entries(ctx context.Context, k kind, rest *piece) error {
 	n := workers()
 	order, jobs := make(chan *piece, 2*n), make(chan *piece, 2*n)
 	free := make(chan *piece, 3*n)
-	told := firstLine(append([]byte(nil), rest.text...))
-	b.clerk.finished = b.stamp == record.StampFinished
 	var end error
 	go func() { // who reads the stream; it may wait for a terminal or a pipe for ever
 		defer close(order)
@@ -266,13 +249,8 @@ func (b *book) entries(ctx context.Context, k kind, rest *piece) error {
 		c := b.clerk
 		if i > 0 {
 			c = b.reading.clerk()
-			c.finished = b.clerk.finished
-			if h, ok := b.clerk.dialect.(heading); ok {
-				c.dialect = h.another()
-			} else {
-				c.dialect = k.new(told)
-			}
 		}
+		c.dialect, c.finished = k.new(b.told), b.stamp == record.StampFinished
 		go func() {
 			defer func() { clerks <- c }()
 			for p := range jobs {
@@ -308,9 +286,6 @@ func (b *book) entries(ctx context.Context, k kind, rest *piece) error {
 	}
 	return end
 }
-
-// heading is a dialect that was told by a line that is no entry.
-type heading interface{ another() dialect }
 
 // keep takes the next entry of the source.
 func (b *book) keep(e *entry) error {

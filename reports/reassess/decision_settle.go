@@ -126,9 +126,7 @@ func (c claim) rows(a aim, v record.ReportVerdict, rules record.ReportRules) []r
 		if row.Uncapped == nil && v.Keep == record.KeepGoalMet {
 			row.Uncapped = copied(row.Today)
 		}
-		if v.Word == record.Raise || v.Word == record.Lower {
-			row.Target = at(v.Target)
-		} else if v.Word == record.Keep {
+		if row.Target = at(v.Target); v.Word == record.Keep {
 			row.Target = copied(row.Today)
 		}
 		if len(a.course) > 0 && *row.Uncapped > *row.Today {
@@ -173,7 +171,11 @@ func (c claim) word(row record.ReportDimension, v record.ReportVerdict) (record.
 		}
 		return record.Keep, why
 	case v.Word == record.Raise && *row.Target > *row.Today:
-		return record.Raise, "It is the smallest with which enough users are OK" + map[bool]string{true: ".", false: ", as far as " + v.HeldBy + " allows."}[v.HeldBy == ""]
+		why := "It is the smallest with which enough users are OK"
+		if v.HeldBy != "" {
+			why += ", as far as " + v.HeldBy + " allows"
+		}
+		return record.Raise, why + "."
 	case v.Word == record.Lower && *row.Target < *row.Today:
 		return record.Lower, "The engine is over what it may be asked for, and enough users are OK with less."
 	}

@@ -155,6 +155,14 @@ func TestDecision(t *testing.T) {
 			for _, r := range rows {
 				require.NotEmpty(t, r.Why, r.Dimension)
 			}
+			switch {
+			case c.word == record.Keep:
+				require.EqualValues(t, 10, *rows[0].Target, "what is kept is today's")
+			case c.target == 0:
+				require.Nil(t, rows[0].Target)
+			default:
+				require.Equal(t, c.target, *rows[0].Target)
+			}
 			if c.uncapped > 0 {
 				require.Equal(t, c.uncapped, *rows[0].Uncapped)
 				require.LessOrEqual(t, rows[0].Range[0], c.uncapped)

@@ -16,7 +16,7 @@ type ReportDimension struct {
 	Word      Reassessment `json:"word"`
 	Today     *int64       `json:"today,omitempty"`    // absent: unknown
 	Uncapped  *int64       `json:"uncapped,omitempty"` // what the users' goal alone would take
-	Target    *int64       `json:"target,omitempty"`   // what is left of it after every cap
+	Target    *int64       `json:"target,omitempty"`   // what is left of it under the caps of the next plan and the engine
 	Range     *[2]int64    `json:"range,omitempty"`    // where the uncapped target may be, wider for a shorter history
 	HeldBy    string       `json:"held_by,omitempty"`  // the gate, cap or missing evidence that held it there
 	Why       string       `json:"why"`                // a sentence

@@ -77,7 +77,7 @@ func dimensionText(d record.ReportDimension) string {
 		text += " → the goal alone " + value(d.Uncapped)
 	}
 	if d.Target != nil {
-		text += " → " + value(d.Target)
+		text += " → capped " + value(d.Target)
 	}
 	if d.HeldBy != "" {
 		text += "; held by " + d.HeldBy
@@ -227,12 +227,19 @@ func glance(p record.ReportPlan, rules record.ReportRules) (list []figureOf) {
 	return list
 }
 
+// leastWorkers is the share of a worker below which the figure says no more.
+const leastWorkers = 0.01
+
 // costAtAGlance is what a raise costs the engine.
 func costAtAGlance(p record.ReportPlan) figureOf {
 	if p.Cost == nil || p.Cost.Workers == nil {
 		return figureOf{Value: "not known", Label: "what it costs the engine"}
 	}
-	return figureOf{Value: amount(*p.Cost.Workers), Label: "more engine workers kept busy at the peak"}
+	f := figureOf{Value: amount(*p.Cost.Workers), Label: "more engine workers kept busy at the peak"}
+	if *p.Cost.Workers < leastWorkers {
+		f.Value = "under " + amount(leastWorkers)
+	}
+	return f
 }
 
 // wrong is how many wrong decisions runs saw.
