@@ -53,7 +53,8 @@ With --closed-loop it also says what clients that obey Retry-After would meet,
 and how much later their requests would be served.
 
 Exit code 1: a recorded decision does not come out as recorded.
-Exit code 3: the log cannot tell, for instance on concurrency without durations.`,
+Exit code 3: the log cannot tell, for instance on concurrency without durations, or
+the replay was interrupted.`,
 		Example: `  brimline replay access.log.gz --rate 10 --burst 10
   brimline replay access.log access.log.1 --rate 10,20,60 --burst 10,20,40 --scope /v1/invoice
   brimline replay access.log.gz --rate 10 --burst 10 --closed-loop
@@ -66,7 +67,13 @@ Exit code 3: the log cannot tell, for instance on concurrency without durations.
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return runReplay(c, w, args, f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			err := runReplay(c, w, args, f)
+			if errors.Is(err, context.Canceled) {
+				return exitWith(exitCannotTell, errors.New("interrupted: nothing was told"))
+			}
+			return err
+		},
 	}
 	c.Flags().Var(&f.rate, "rate", "requests per minute; several with commas between them")
 	c.Flags().Var(&f.burst, "burst", "burst; several with commas between them")

@@ -264,3 +264,18 @@ func gzipped(t *testing.T, text string) string {
 	require.NoError(t, z.Close())
 	return b.String()
 }
+
+// A replay that is interrupted says so, even while its input waits.
+func TestReplayIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	defer out.Close()
+	go func() {
+		_, _ = io.WriteString(out, "192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] \"GET / HTTP/1.1\" 200 51\n")
+		cancel()
+	}()
+	var said, errs bytes.Buffer
+	require.Equal(t, exitCannotTell, run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: noEnvironment, stdin: in, stdout: &said, stderr: &errs}))
+	require.Equal(t, "brimline: interrupted: nothing was told\n", errs.String())
+	require.Empty(t, said.String())
+}
