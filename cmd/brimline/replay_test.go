@@ -223,17 +223,19 @@ func TestReplayBadInput(t *testing.T) {
 	}
 }
 
-// Nothing is being read from a terminal at which nobody types.
-func TestReplayEndsWithItsContext(t *testing.T) {
-	silent, writer := io.Pipe()
-	defer writer.Close()
+// A replay that is interrupted says so, even while its input waits.
+func TestReplayIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	codes := make(chan int)
+	in, out := io.Pipe()
+	defer out.Close()
 	go func() {
-		codes <- run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: noEnvironment, stdin: silent, stdout: io.Discard, stderr: io.Discard})
+		_, _ = io.WriteString(out, "192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] \"GET / HTTP/1.1\" 200 51\n")
+		cancel()
 	}()
-	cancel()
-	require.Equal(t, exitUsage, <-codes)
+	var said, errs bytes.Buffer
+	require.Equal(t, exitCannotTell, run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: noEnvironment, stdin: in, stdout: &said, stderr: &errs}))
+	require.Equal(t, "brimline: interrupted: nothing was told\n", errs.String())
+	require.Empty(t, said.String())
 }
 
 // The demonstration's log gives visibly different answers at different plans.
@@ -263,19 +265,4 @@ func gzipped(t *testing.T, text string) string {
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
 	return b.String()
-}
-
-// A replay that is interrupted says so, even while its input waits.
-func TestReplayIsInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	in, out := io.Pipe()
-	defer out.Close()
-	go func() {
-		_, _ = io.WriteString(out, "192.0.2.7 - - [04/Oct/2022:04:00:00 +0000] \"GET / HTTP/1.1\" 200 51\n")
-		cancel()
-	}()
-	var said, errs bytes.Buffer
-	require.Equal(t, exitCannotTell, run(ctx, []string{"replay", "-", "--rate", "1", "--burst", "1"}, world{getenv: noEnvironment, stdin: in, stdout: &said, stderr: &errs}))
-	require.Equal(t, "brimline: interrupted: nothing was told\n", errs.String())
-	require.Empty(t, said.String())
 }
