@@ -50,7 +50,7 @@ populations:
 	replayed := func(s accesslog.Source) record.Replay {
 		log, err := accesslog.Read(t.Context(), []accesslog.Source{s}, accesslog.Options{})
 		require.NoError(t, err)
-		r, err := replay.Run(t.Context(), log, replay.Question{Pairs: [][2]int64{{1, 1}, {60, 20}}})
+		r, err := replay.Run(t.Context(), log, replay.Question{Rates: []int64{1, 60}, Bursts: []int64{1, 20}})
 		require.NoError(t, err)
 		return r
 	}

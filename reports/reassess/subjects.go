@@ -128,7 +128,7 @@ func (e Evidence) sources(ctx context.Context, opt Options) ([]*source, error) {
 	for _, s := range list {
 		s.traffic.Progress = opt.Progress
 		var err error
-		if s.described, err = describe(ctx, s.log); err != nil {
+		if s.described, err = replay.Describe(ctx, s.log); err != nil {
 			return nil, err
 		}
 		if s.seen, err = s.traffic.Survey(ctx); err != nil {
@@ -333,15 +333,4 @@ func answers(list []record.Count, name string) int64 {
 		}
 	}
 	return 0
-}
-
-// describe says what was read of a log, and of our own log whether every
-// recorded decision holds.
-func describe(ctx context.Context, l *accesslog.Log) (record.Replay, error) {
-	r, err := replay.Run(ctx, l, replay.Question{Pairs: [][2]int64{{1, 1}}})
-	if refused := (*replay.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
-		return r, err
-	}
-	r.Cell = nil
-	return r, nil
 }

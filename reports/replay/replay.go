@@ -32,7 +32,6 @@ type Question struct {
 	Rates       []int64 // requests per minute
 	Bursts      []int64
 	Concurrency []int64
-	Pairs       [][2]int64     // further rates, each with a burst; replayed without concurrency
 	Roster      *roster.Roster // nil: everybody is on one plan
 	ClosedLoop  bool           // also with clients that obey Retry-After
 	Progress    func(done, of int64)
@@ -105,6 +104,25 @@ func Run(ctx context.Context, log *accesslog.Log, q Question) (record.Replay, er
 	return result, nil
 }
 
+// Describe says what was read of a log, or in Refused why it cannot carry a replay,
+// and of a log of our own whether its decisions come out as recorded. Nothing is
+// replayed under another allowance.
+func Describe(ctx context.Context, log *accesslog.Log) (record.Replay, error) {
+	if log.Attempts.Len() == 0 {
+		return record.Replay{}, noAttempts(log)
+	}
+	seen, err := TrafficOf(log, roster.Single("", nil, log.Pools)).Survey(ctx)
+	if err != nil {
+		return record.Replay{}, err
+	}
+	result := describe(log, seen, Question{})
+	if result.Refused = refusal(log, Question{}); result.Refused == "" && log.Quality.Format == record.FormatAPI {
+		agreed, _ := again(log)
+		result.Agreement = &agreed
+	}
+	return result, nil
+}
+
 // refuse tells what was read, and why it does not answer.
 func (t Traffic) refuse(ctx context.Context, log *accesslog.Log, q Question, why string) (record.Replay, error) {
 	seen, err := t.Survey(ctx)
@@ -169,13 +187,6 @@ func (q Question) cells() ([]record.ReportAllowance, error) {
 				cells = append(cells, a)
 			}
 		}
-	}
-	for _, pair := range q.Pairs {
-		a := record.ReportAllowance{RequestsPerMinute: pair[0], Burst: pair[1]}
-		if _, err := newLimit(a); err != nil {
-			return nil, err
-		}
-		cells = append(cells, a)
 	}
 	return cells, nil
 }
