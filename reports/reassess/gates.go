@@ -75,6 +75,7 @@ type Deployment struct {
 	PlannedReplicas *int64 `yaml:"planned-replicas,omitempty"` // of the engine
 	RestartsAllowed *bool  `yaml:"restarts-allowed,omitempty"` // the window in which the one instance restarts is acceptable
 	GrowthPerMonth  *Share `yaml:"growth-per-month,omitempty"` // of the traffic
+	Processors      *int64 `yaml:"processors,omitempty"`       // that the engine's machine has
 }
 
 // Exemption is a reduction that needs no notice: the contract knows abuse and
@@ -218,8 +219,10 @@ func (f GatesFile) over(rules record.ReportRules, doc *strictyaml.Document) (Gat
 		if d.Storage != "" && d.Storage != "local" && d.Storage != "distributed" {
 			wrong = append(wrong, doc.Refuse("deployment.storage", fmt.Sprintf("got %q", d.Storage), "local or distributed"))
 		}
-		if n := d.PlannedReplicas; n != nil && (*n < 1 || *n > 10_000) {
-			wrong = append(wrong, doc.Refuse("deployment.planned-replicas", fmt.Sprintf("got %d", *n), "a whole number from 1 to 10000"))
+		for key, n := range map[string]*int64{"planned-replicas": d.PlannedReplicas, "processors": d.Processors} {
+			if n != nil && (*n < 1 || *n > 10_000) {
+				wrong = append(wrong, doc.Refuse("deployment."+key, fmt.Sprintf("got %d", *n), "a whole number from 1 to 10000"))
+			}
 		}
 	}
 	for i, x := range f.Exempt {

@@ -31,7 +31,7 @@ func TestGatesOverTheUsualOnes(t *testing.T) {
 	g, err := reassess.ParseGates("g.yaml", []byte(`users: { ok: 0.95 }
 capacity: { p99: 1s }
 evidence: []
-deployment: { storage: local, planned-replicas: 2, growth-per-month: 5 %, restarts-allowed: false }
+deployment: { storage: local, planned-replicas: 2, growth-per-month: 5 %, restarts-allowed: false, processors: 4 }
 exempt: [{ plan: pro, why: abuse, evidence: "incident 7" }]
 `))
 	require.NoError(t, err)
@@ -60,6 +60,7 @@ func TestGatesRefuse(t *testing.T) {
 		"evidence: [latency, latency]":                  `evidence[1]: "latency" is there twice`,
 		"deployment: { storage: tape }":                 `deployment.storage: got "tape"; accepted: local or distributed`,
 		"deployment: {planned-replicas: 0}":             "deployment.planned-replicas: got 0",
+		"deployment: {processors: 10001}":               "deployment.processors: got 10001",
 		"exempt: [{plan: a, why: mood, evidence: b}]":   `exempt[0].why: got "mood"; accepted: abuse or incident`,
 		"exempt: [{plan: a, why: abuse, evidence: ''}]": "exempt[0].evidence: it is empty",
 	} {

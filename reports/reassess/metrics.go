@@ -22,7 +22,7 @@ func signals(m *record.ReportMetrics) (s signalsOf) {
 	busy := func(f *record.ReportMetric) *float64 { return f.P95 }
 	most := func(f *record.ReportMetric) *float64 { return f.Max }
 	s.Decision, s.Engine = at(record.MetricDecisionP99, busy), at(record.MetricEngineLatency, busy)
-	s.CPU, s.Saturated = at(record.MetricCPU, busy), at(record.MetricSaturation, most)
+	s.Processors, s.Saturated = at(record.MetricCPU, busy), at(record.MetricSaturation, most)
 	return s
 }
 

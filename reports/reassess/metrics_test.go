@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 	s := signals(m)
 	require.InDelta(t, 0.5, *s.Saturated, 1e-12)
 	require.InDelta(t, 2e-6, *s.Decision, 1e-12)
-	require.Nil(t, s.CPU)
+	require.Nil(t, s.Processors)
 	require.Len(t, observed(m), 2, "what has a spread")
 	require.Equal(t, []string{"Prometheus, job engine: engine saturation 0.2 of its places half of the time, 0.4 for 95 % of it, 0.5 at most."}, metered(m, record.MetricSaturation))
 	require.Zero(t, signals(nil))

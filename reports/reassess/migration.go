@@ -24,10 +24,8 @@ const (
 type signalsOf struct {
 	Decision   *float64 // p99 of one decision of the limiter
 	Engine     *float64 // p99 of the engine
-	Contention *float64 // share of the time that decisions waited for a lock
-	CPU        *float64 // share of the processors in use
+	Processors *float64 // in use
 	Saturated  *float64 // share of the engine's places in use, at the busiest
-	Growth     *float64 // of the traffic, a month
 }
 
 // migration weighs the signals. share is the candidate's peak over the engine's
@@ -59,26 +57,17 @@ func migration(s signalsOf, share *float64, d *Deployment) record.ReportMigratio
 		}
 		add("limiter latency beside the engine's", fmt.Sprintf("p99 %s of %s", micros(*s.Decision), micros(*s.Engine)), word)
 	}
-	if s.Contention == nil && s.CPU == nil {
-		missing("lock and CPU pressure", "CPU and lock meters of the engine, by --prometheus")
-	} else {
-		value, word := "", stay
-		if s.CPU != nil {
-			value = "processors " + figure.Short(*s.CPU)
-			if *s.CPU > busyCPU {
-				word = ""
-			}
+	switch {
+	case s.Processors == nil:
+		missing("lock and CPU pressure", "the processors in use, by --prometheus, and processors in the gates file's deployment part")
+	case d.Processors == nil:
+		missing("lock and CPU pressure", fmt.Sprintf("processors in the gates file's deployment part: %.2g are in use, and of how many is not known", *s.Processors))
+	default:
+		word, used := stay, *s.Processors/float64(*d.Processors)
+		if used > busyCPU {
+			word = ""
 		}
-		if s.Contention != nil {
-			if value != "" {
-				value += ", "
-			}
-			value += "waiting for locks " + figure.Short(*s.Contention)
-			if *s.Contention > negligible {
-				word = ""
-			}
-		}
-		add("lock and CPU pressure", value, word)
+		add("lock and CPU pressure", fmt.Sprintf("%.2g of %d processors in use; no meter tells how long decisions wait for a lock", *s.Processors, *d.Processors), word)
 	}
 	saturated := share
 	switch {
@@ -90,19 +79,14 @@ func migration(s signalsOf, share *float64, d *Deployment) record.ReportMigratio
 	default:
 		missing("engine saturation", getCapacity)
 	}
-	growth := s.Growth
-	if d.GrowthPerMonth != nil {
-		x := float64(*d.GrowthPerMonth)
-		growth = &x
-	}
-	if growth == nil || saturated == nil {
+	if d.GrowthPerMonth == nil || saturated == nil {
 		missing("traffic growth", "growth-per-month in the gates file's deployment part, and the engine's capacity")
 	} else {
-		ahead := *saturated
+		growth, ahead := float64(*d.GrowthPerMonth), *saturated
 		for range growthMonths {
-			ahead *= 1 + *growth
+			ahead *= 1 + growth
 		}
-		add("traffic growth", fmt.Sprintf("%s a month: %s of one instance's capacity in a year", figure.Short(*growth), figure.Short(ahead)), says(ahead <= 1))
+		add("traffic growth", fmt.Sprintf("%s a month: %s of one instance's capacity in a year", figure.Short(growth), figure.Short(ahead)), says(ahead <= 1))
 	}
 	if d.RestartsAllowed == nil {
 		missing("availability", "restarts-allowed in the gates file's deployment part")

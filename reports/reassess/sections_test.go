@@ -88,8 +88,8 @@ func TestNotice(t *testing.T) {
 }
 
 func TestMigration(t *testing.T) {
-	calm := signalsOf{Decision: ref(2e-6), Engine: ref(0.02), CPU: ref(0.3), Contention: ref(0.)}
-	one := &Deployment{Storage: "local", PlannedReplicas: ref(int64(1)), RestartsAllowed: ref(true), GrowthPerMonth: ref(Share(0.02))}
+	calm := signalsOf{Decision: ref(2e-6), Engine: ref(0.02), Processors: ref(1.2)}
+	one := &Deployment{Storage: "local", PlannedReplicas: ref(int64(1)), RestartsAllowed: ref(true), GrowthPerMonth: ref(Share(0.02)), Processors: ref(int64(4))}
 	with := func(change func(*Deployment)) *Deployment {
 		d := *one
 		change(&d)
@@ -109,7 +109,8 @@ func TestMigration(t *testing.T) {
 		"it will be":        {calm, ref(0.9), one, record.MigrationMigrate, "traffic growth"},
 		"a second replica":  {signalsOf{}, nil, with(func(d *Deployment) { d.PlannedReplicas = ref(int64(2)) }), record.MigrationMigrate, "planned replicas: 2"},
 		"no restart":        {calm, ref(0.4), with(func(d *Deployment) { d.RestartsAllowed = ref(false) }), record.MigrationMigrate, "availability"},
-		"a slow limiter":    {signalsOf{Decision: ref(0.01), Engine: ref(0.02), CPU: ref(0.99)}, ref(0.4), one, record.MigrationStay, "No signal"},
+		"a slow limiter":    {signalsOf{Decision: ref(0.01), Engine: ref(0.02), Processors: ref(3.9)}, ref(0.4), one, record.MigrationStay, "No signal"},
+		"of how many":       {calm, ref(0.4), with(func(d *Deployment) { d.Processors = nil }), record.MigrationUntold, "1 of 6 signals are missing"},
 		"distributed as is": {calm, ref(1.2), with(func(d *Deployment) { d.Storage = "distributed" }), record.MigrationStay, "distributed already"},
 	} {
 		t.Run(name, func(t *testing.T) {
