@@ -219,9 +219,12 @@ func (f GatesFile) over(rules record.ReportRules, doc *strictyaml.Document) (Gat
 		if d.Storage != "" && d.Storage != "local" && d.Storage != "distributed" {
 			wrong = append(wrong, doc.Refuse("deployment.storage", fmt.Sprintf("got %q", d.Storage), "local or distributed"))
 		}
-		for key, n := range map[string]*int64{"planned-replicas": d.PlannedReplicas, "processors": d.Processors} {
-			if n != nil && (*n < 1 || *n > 10_000) {
-				wrong = append(wrong, doc.Refuse("deployment."+key, fmt.Sprintf("got %d", *n), "a whole number from 1 to 10000"))
+		for _, c := range []struct {
+			key string
+			n   *int64
+		}{{"planned-replicas", d.PlannedReplicas}, {"processors", d.Processors}} {
+			if c.n != nil && (*c.n < 1 || *c.n > 10_000) {
+				wrong = append(wrong, doc.Refuse("deployment."+c.key, fmt.Sprintf("got %d", *c.n), "a whole number from 1 to 10000"))
 			}
 		}
 	}
