@@ -97,6 +97,9 @@ func runReport(c *cobra.Command, w world, args []string, f reportFlags) error {
 	if f.out == "" && !f.json {
 		return errors.New("report needs --out DIR, or --json")
 	}
+	if f.beside.database == "" && (c.Flags().Changed("since") || c.Flags().Changed("until")) {
+		return errors.New("--since and --until are of the log in a database, and --database-url names none")
+	}
 	if _, err := time.Parse(time.DateOnly, f.date); f.date != "" && err != nil {
 		return fmt.Errorf("--date: got %q; accepted: a day such as 2026-12-31", f.date)
 	}
@@ -176,7 +179,7 @@ func (f reportFlags) tell(ctx context.Context, inputs []string, w world) (record
 		}
 	}
 	if f.beside.database != "" {
-		name, lines, done, err := apiLogLines(ctx, f.beside.database, time.Time{}, time.Time{})
+		name, lines, done, err := apiLogLines(ctx, f.beside.database, f.beside.since.Time, f.beside.until.Time)
 		if err != nil {
 			return record.Report{}, err
 		}

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/invoicespec/brimline/internal/files"
+	"github.com/invoicespec/brimline/internal/strictcsv"
 	"github.com/invoicespec/brimline/reports/evidence"
 	"github.com/invoicespec/brimline/reports/prometheus"
 	"github.com/invoicespec/brimline/reports/reassess"
@@ -25,10 +27,13 @@ type besideFlags struct {
 	planMap, pseudonymKey       string
 	operations, prices, tickets string
 	database, prometheus        string
+	since, until                instant // of the database's entries; zero: no bound
 }
 
 func (f *besideFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.database, "database-url", "", "take the API log from the PostgreSQL at this `URL` as well")
+	c.Flags().Var(&f.since, "since", "of the database's entries only those received from then on: a day, or a time such as 2026-11-30T14:05:00Z")
+	c.Flags().Var(&f.until, "until", "and only those received before then")
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "ask a Prometheus for what the engine's meters said: its `URL`, or a file (docs/evidence.md)")
 	c.Flags().StringVar(&f.planMap, "plan-map", "", "who is on which plan, and what plans allow: a YAML `FILE` (docs/evidence.md)")
 	c.Flags().StringVar(&f.operations, "operations", "", "paid operations that were used: a CSV `FILE` with user,time,used,included")
@@ -36,6 +41,23 @@ func (f *besideFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.tickets, "tickets", "", "what customers wrote: a CSV `FILE` with id,user,date,symptom; a header alone says that there is nothing")
 	c.Flags().StringVar(&f.pseudonymKey, "pseudonym-key", "", "name users by a key in `FILE`, the same from report to report, and not by rank")
 }
+
+// instant is a flag: a day, which is its midnight in UTC, or a time.
+type instant struct{ time.Time }
+
+func (i *instant) Set(text string) (err error) {
+	i.Time, _, err = strictcsv.Instant(text)
+	return err
+}
+
+func (i *instant) String() string {
+	if i.IsZero() {
+		return ""
+	}
+	return i.Format(time.RFC3339)
+}
+
+func (i *instant) Type() string { return "TIME" }
 
 // read reads what was named.
 func (f besideFlags) read() (b reassess.Beside, err error) {

@@ -94,6 +94,17 @@ func TestReportFromTheDatabase(t *testing.T) {
 		entries = append(entries, e)
 	}
 	require.NoError(t, postgres.NewLog(pool).Insert(t.Context(), entries))
+	later := reported(t, "--database-url", database, "--since", "2199-01-01", "--json")
+	require.Equal(t, exitUsage, later.code)
+	require.Contains(t, later.stderr, "the database's API log from 2199-01-01T00:00:00Z: no entries")
+	for want, args := range map[string][]string{
+		"--database-url names none":                                  {"--since", "2026-01-01", "--json", "-"},
+		`invalid argument "soon" for "--until" flag: a day such as `: {"--database-url", database, "--until", "soon", "--json"},
+	} {
+		got := reported(t, args...)
+		require.Equal(t, exitUsage, got.code)
+		require.Contains(t, got.stderr, want)
+	}
 	got := reported(t, "--database-url", database, "--json")
 	require.Equal(t, exitCannotTell, got.code, got.stderr)
 	var r record.Report
